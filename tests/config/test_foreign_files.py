@@ -173,6 +173,8 @@ ALLOWED = {
     ("tui/demo.py", "shutil.copytree"): "copies with copy_file",
     ("views/session_page.py", "(files('workbench.views') / 'page' / name).read_text"): "shipped with the program",
     ("models/catalogue.py", "path.read_text"): "shipped with litellm",
+    ("lab/running/code_stamp.py", "path.read_bytes"): "our own package",
+    ("lab/running/code_stamp.py", "found.read_bytes"): "shipped with litellm",
     ("models/encoders.py", "(folder / CLAUDE_FILE).read_text"): "shipped with litellm",
     ("log/database.py", "sqlite3.connect"): "the program's own database, which check_file looked at before",
     ("log/lock.py", "os.open"): "the program's own locks",

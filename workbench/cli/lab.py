@@ -4,7 +4,8 @@
 
     {"sources": [{"source", "model", "requests", "policies": [{"policy", "requests", "tokens", "peak", "overflows",
                   "compactions", "lost", "cut", "masked", "dropped", "misses", "missed_requests",
-                  "misses_per_100", "cache_read", "cache_written", "cost", "invalid", "window",
+                  "misses_per_100", "missed_in_100", "reread_tokens", "reread_cost",
+                  "cache_read", "cache_written", "cost", "invalid", "window",
                   "missed": [{"kind", "fact", "used", "held", "request"}],
                   "compacted": [{"request", "tokens_before", "tokens_after", "lost", "cost", "made_by", "problem"}],
                   "points": [{"request", "event", "tokens", "fits", "cache_read", "cache_written", "misses"}]}],
@@ -29,11 +30,11 @@ from itertools import chain
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WrongCall
-from workbench.config.text import counted, line_width, print_json
+from workbench.config.text import counted, line_width, print_streamed_json
 from workbench.context.load import RECORDED
 from workbench.lab.pages import lab_page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.reports import lab_csv, lab_json, report_lines
+from workbench.lab.reports import lab_csv, report_lines, streamed_lab_json
 from workbench.lab.result_files import ResultFile
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
@@ -61,7 +62,7 @@ def run_lab(options: argparse.Namespace) -> int:
     found = [run for outcome in outcomes for run in outcome.runs]
     failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
     if options.json:
-        print_json(lab_json(found, failed))
+        print_streamed_json(streamed_lab_json(found, failed))
     elif file is not None:
         with file.open_result() as target:
             if file.kind == "parquet":

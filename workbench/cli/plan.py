@@ -14,9 +14,10 @@ from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
 from workbench.context.render import render_request
+from workbench.lab.replay.what_if import find_any_plan
 from workbench.log.events import Failure
 from workbench.models.calibration import Calibration, TokensOutsideRows
-from workbench.sources.found_plans import FoundPlan, find_plan
+from workbench.sources.found_plans import FoundPlan
 from workbench.sources.recorded import BY_HAND
 from workbench.sources.services import Services
 from workbench.sources.source import Source
@@ -27,7 +28,7 @@ def run_plan(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Services() as services:
         source = read_source_with_notes(services, options.source)
-        found = find_plan(services, source, options_of(options), options.nth, options.at)
+        found = find_any_plan(services, source, options_of(options), options.nth, options.at)
         made = found.plan
         if options.request:
             if not made.verdict.fits:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -125,11 +126,11 @@ class _Tuning:
                         f"· nothing is held out ({why}): how good the result is elsewhere will not be known"
                     )
             tried = self._searched(workers, parts)
-            held_out = None if self.is_interrupted else self._on_held_out(workers, parts, tried)
-        if self.is_interrupted and held_out is None:  # with new workers: the old ones may still be busy
+            held_out = () if self.is_interrupted else self._on_held_out(workers, parts, tried)
+        if self.is_interrupted and not held_out:  # with new workers: the old ones may still be busy
             with self._workers() as workers:
                 held_out = self._on_held_out(workers, parts, tried)
-        if held_out is None:
+        if not held_out:
             parts = replace(parts, held_out=())
         return tune_result(tried, self.base, self._fixed, parts, held_out)
 
@@ -137,16 +138,17 @@ class _Tuning:
         jobs = min(self._options.jobs or usable_cores(), len(self._tasks) or 1)
         return LabWorkers(jobs, self._options.cluster, again=self._options.budget)
 
-    def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Figures | None:
-        """Measure the best policy on the held-out sessions; None if there are none, or if the user interrupts."""
+    def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Sequence[Figures]:
+        """Measure the best policy on each held-out session; empty if there are none, or if the user interrupts."""
         if not parts.held_out or self._gave_up:
-            return None
+            return ()
+        best = best_tried(tried).policy
         try:
-            return self.corpus.measure_policies(workers, parts.held_out, [best_tried(tried).policy])[0]
+            return self.corpus.measure_sessions(workers, parts.held_out, [best])[best]
         except KeyboardInterrupt:
             self.is_interrupted = self._gave_up = True
             print("\r· interrupted: it was not tried on the sessions that it never saw", file=sys.stderr)
-            return None
+            return ()
 
     def _searched(self, workers: LabWorkers, parts: TuneParts) -> list[Tried]:
         batches = max(0, self._options.budget - len(PRESET_POLICIES)) // AT_ONCE + 1

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -208,6 +208,30 @@ def _with_schema(value: Any) -> Any:
 def print_plain_json(value: Any, indent: int | None = 2) -> None:
     """A value as JSON and nothing more: what has a schema of its own, such as a provider's request."""
     print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)
+
+
+def print_streamed_json(value: Mapping[str, Any]) -> None:
+    """The same as `print_json` of an object, for one with long lists: an iterator in it is written as a list, one item
+    after the other, so that only one of them is in memory as text."""
+    between = "{\n"
+    for name, each in _with_schema(dict(value)).items():
+        sys.stdout.write(f"{between}  {_json_text(name, 2)}: ")
+        between = ",\n"
+        if not isinstance(each, Iterator):
+            sys.stdout.write(_json_text(each, 2))
+            continue
+        begin = "["
+        for item in each:
+            sys.stdout.write(f"{begin}\n    {_json_text(item, 4)}")
+            begin = ","
+        sys.stdout.write("[]" if begin == "[" else "\n  ]")
+    print("\n}", flush=True)
+
+
+def _json_text(value: Any, by: int) -> str:
+    """JSON whose lines after the first are moved to the right."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    return escaped_json(text.replace("\n", "\n" + " " * by))
 
 
 def utf8_json(text: str) -> bytes:

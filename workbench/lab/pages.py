@@ -9,7 +9,7 @@ from workbench.config.html_pages import html_page, page_text, theme_style
 from workbench.config.text import counted
 from workbench.lab.plots import COLOURS, session_plot
 from workbench.lab.reports import figures_by_policy, policy_figures
-from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, SourceRun
+from workbench.lab.values import ABOUT_MISSED, ABOUT_REREADING, MISSED_IN_100, REREADING, WHAT_COSTS, SourceRun
 
 MOST_PLOTS: Final = 60
 """How many sessions get a picture: those with the most requests."""
@@ -18,10 +18,12 @@ _COLUMNS: Final = {
     "peak": "peak",
     "overflows": "did not fit",
     "compactions": "compactions",
-    "misses": "misses",
-    "misses_per_100": MISSED_IN_100,
+    "missed_requests": "with a miss",
+    "missed_in_100": MISSED_IN_100,
+    "misses": "facts",
     "cache_read": "cache read",
     "cost": "cost",
+    "reread_cost": REREADING,
 }
 _LIGHT: Final = ("#6b7280", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56a0d3", "#8b5cf6")
 _DARK: Final = ("#9ca3af", "#56b4e9", "#ff8c42", "#2fcf9a", "#e69ac3", "#f0c94a", "#8ecbff", "#b79cff")
@@ -84,7 +86,7 @@ def lab_page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = (
 def _about(rows: Sequence[dict[str, Any]]) -> str:
     """What the columns mean."""
     costs = [page_text(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
-    return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", *costs])
+    return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", f"{REREADING}: {ABOUT_REREADING}", *costs])
 
 
 def _style(rows: Sequence[dict[str, Any]]) -> str:
@@ -118,9 +120,9 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _figure(name: str, value: Any) -> str:
-    if name == "cost":
+    if name in ("cost", "reread_cost"):
         return "–" if value is None else f"${value:,.2f}"
-    return f"{value:.1f}" if name == "misses_per_100" else f"{value:,}"
+    return f"{value:.1f}" if name == "missed_in_100" else f"{value:,}"
 
 
 def _dot(at: int) -> str:

@@ -12,7 +12,16 @@ from typing import Any
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted, printable, table
 from workbench.context.load import RECORDED
-from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, PolicyRun, SourceRun
+from workbench.lab.noise import noise_lines
+from workbench.lab.values import (
+    ABOUT_MISSED,
+    ABOUT_REREADING,
+    MISSED_IN_100,
+    REREADING,
+    WHAT_COSTS,
+    PolicyRun,
+    SourceRun,
+)
 from workbench.lab.waste.costs import WasteReport
 from workbench.lab.waste.output import merge_waste, waste_json, waste_lines
 
@@ -30,6 +39,9 @@ FIGURES = (
     "misses",
     "missed_requests",
     "misses_per_100",
+    "missed_in_100",
+    "reread_tokens",
+    "reread_cost",
     "cache_read",
     "cache_written",
     "cost",
@@ -46,13 +58,20 @@ def policy_figures(runs: Sequence[PolicyRun]) -> dict[str, Any]:
 def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the figures of one policy over several sessions. Sessions without a known price add no cost."""
     found: dict[str, Any] = {name: sum(row[name] or 0 for row in rows) for name in FIGURES if name != "policy"}
-    requests, costs = found["requests"], [row["cost"] for row in rows if row["cost"] is not None]
+    requests = found["requests"]
     found |= {
         "peak": max(row["peak"] for row in rows),
         "misses_per_100": round(100 * found["misses"] / requests, 2) if requests else 0.0,
-        "cost": round(sum(costs), 6) if costs else None,
+        "missed_in_100": round(100 * found["missed_requests"] / requests, 2) if requests else 0.0,
+        "reread_cost": _sum_known([row["reread_cost"] for row in rows]),
+        "cost": _sum_known([row["cost"] for row in rows]),
     }
     return {"policy": rows[0]["policy"]} | found
+
+
+def _sum_known(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known), 6) if known else None
 
 
 def _run_figures(run: PolicyRun) -> dict[str, Any]:
@@ -68,8 +87,11 @@ def _run_figures(run: PolicyRun) -> dict[str, Any]:
         "masked": run.masked,
         "dropped": run.dropped,
         "misses": len(run.misses),
-        "missed_requests": sum(point.misses > 0 for point in run.points),
+        "missed_requests": run.missed_requests,
         "misses_per_100": 0.0,
+        "missed_in_100": 0.0,
+        "reread_tokens": run.reread_tokens,
+        "reread_cost": run.reread_cost,
         "cache_read": run.cache_read,
         "cache_written": run.cache_written,
         "cost": run.cost,
@@ -84,20 +106,26 @@ def figures_by_policy(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
 
 def lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """All results, with every miss by name."""
+    return streamed_lab_json(sources, failed) | {"sources": [_source_json(source) for source in sources]}
+
+
+def streamed_lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """The same with an iterator for `sources`: of thousands of sessions, only one is in memory in this form."""
     return {
-        "sources": [
-            {
-                "source": source.source,
-                "model": source.model or None,
-                "requests": source.requests,
-                "policies": [_run_json(run) for run in source.runs],
-                "waste": waste_json(source.waste) if source.waste is not None else None,
-            }
-            for source in sources
-        ],
+        "sources": map(_source_json, sources),
         "policies": figures_by_policy(sources),
         "waste": waste_json(_all_waste(sources), items=False),
         "failed": [{"source": name, "error": error} for name, error in failed],
+    }
+
+
+def _source_json(source: SourceRun) -> dict[str, Any]:
+    return {
+        "source": source.source,
+        "model": source.model or None,
+        "requests": source.requests,
+        "policies": [_run_json(run) for run in source.runs],
+        "waste": waste_json(source.waste) if source.waste is not None else None,
     }
 
 
@@ -126,9 +154,20 @@ def lab_csv(sources: Sequence[SourceRun]) -> str:
 
 
 _COLUMNS = (
-    *("policy", "input tokens", "peak", "did not fit", "compactions", "misses", MISSED_IN_100, "cache read", "cost"),
+    *(
+        "policy",
+        "input tokens",
+        "peak",
+        "did not fit",
+        "compactions",
+        "with a miss",
+        MISSED_IN_100,
+        "facts",
+        "cache read",
+    ),
+    *("cost", REREADING),
 )
-_GIVE_WAY = ("cache read", "peak", "compactions", "did not fit", "misses")
+_GIVE_WAY = ("cache read", "peak", "compactions", REREADING, "facts", "did not fit", "with a miss")
 """The columns to leave out, in this order, where a terminal is too narrow. `did not fit` stays if anything did not
 fit."""
 
@@ -142,7 +181,7 @@ def report_lines(sources: Sequence[SourceRun], width: int) -> list[str]:
         found += [*_table([policy_figures([run]) for run in source.runs], width), ""]
         found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
     rows = figures_by_policy(sources)
-    about = [*missed_lines(rows), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
+    about = [*missed_lines(rows), *noise_lines(sources), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
     alone = [*about, *_no_price(sources[0]), *_guessed_windows(sources)] if len(sources) == 1 else []
     if len(sources) > 1:
         requests = sum(source.requests for source in sources)
@@ -156,7 +195,10 @@ def report_lines(sources: Sequence[SourceRun], width: int) -> list[str]:
 
 def missed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the column of misses means, where anything was missed."""
-    return [f"{MISSED_IN_100}: {ABOUT_MISSED}"] if any(row["misses"] for row in rows) else []
+    if not any(row["misses"] for row in rows):
+        return []
+    reread = [f"{REREADING}: {ABOUT_REREADING}"] if any(row["reread_cost"] for row in rows) else []
+    return [f"{MISSED_IN_100}: {ABOUT_MISSED}", *reread]
 
 
 def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
@@ -222,10 +264,11 @@ def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
             f"{row['peak']:,}",
             f"{row['overflows']:,}",
             f"{row['compactions']:,}",
+            f"{row['missed_requests']:,}",
+            f"{row['missed_in_100']:.1f}",
             f"{row['misses']:,}",
-            f"{row['misses_per_100']:.1f}",
             f"{row['cache_read']:,}",
-            "–" if row["cost"] is None else f"${row['cost']:,.2f}",
+            *("–" if row[name] is None else f"${row[name]:,.2f}" for name in ("cost", "reread_cost")),
         )
         for row in rows
     ]

@@ -11,8 +11,12 @@ from workbench.lab.waste.costs import WasteReport
 
 MISSED_IN_100 = "missed in 100"
 """The heading of the column in every table."""
-ABOUT_MISSED = "facts missed in 100 requests"
+ABOUT_MISSED = "requests in 100 with a miss"
 """What the column means."""
+REREADING = "re-reading"
+"""The heading of what it costs to read again what was missed."""
+ABOUT_REREADING = "one more request after each with a miss, and what held the facts"
+"""What that includes."""
 WHAT_COSTS = "cost: of the conversation itself, without its sub-agents"
 """What the costs include. A policy for the conversation does not change the requests of sub-agents."""
 
@@ -80,6 +84,10 @@ class PolicyRun:
     """Requests with a call that lacks its result, or a result that lacks its call. Always 0: a check on the replay."""
     summariser: str = ""
     """The model that the policy asks for summaries, even if the digest wrote them here."""
+    reread_tokens: int = 0
+    """The tokens of the items that the model would have read again, once for each request that missed them."""
+    reread_cost: float | None = None
+    """Dollars for reading them again: these tokens, and one more request each time. Not part of `cost`."""
     is_window_guessed: bool = False
     """Whether the window is a guess: the model's is unknown, and no option set one."""
 
@@ -97,6 +105,16 @@ class PolicyRun:
     def overflows(self) -> int:
         """Requests that would not have fitted."""
         return sum(not point.fits for point in self.points)
+
+    @property
+    def missed_requests(self) -> int:
+        """Requests with at least one miss."""
+        return sum(point.misses > 0 for point in self.points)
+
+    @property
+    def missed_in_100(self) -> float:
+        """How many requests in a hundred have a miss."""
+        return 100 * self.missed_requests / len(self.points) if self.points else 0.0
 
     @property
     def cache_read(self) -> int:

@@ -130,7 +130,11 @@ class LoggedSession:
         return self.requests[at]
 
     def _found(self, number: int | None, asked: Options | None = None) -> FoundPlan:
-        return find_plan(self._services, self._source, asked or Options(), number)
+        if asked is None:
+            return find_plan(self._services, self._source, Options(), number)
+        from workbench.lab.replay.what_if import find_any_plan  # late: most programs replay nothing
+
+        return find_any_plan(self._services, self._source, asked, number)
 
     def plan(
         self,

@@ -6,10 +6,11 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
+from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
@@ -18,10 +19,13 @@ from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import make_setup
 from workbench.sources.requests import RequestMark, is_main
 from workbench.sources.services import Services
-from workbench.sources.source import Source
+from workbench.sources.source import Source, as_source
 from workbench.views.compaction_values import PastOffer
 from workbench.views.compaction_view import past_offer
 from workbench.views.context_view import ContextView
+
+if TYPE_CHECKING:
+    from workbench.lab.replay.lab_source import LabSource
 
 REMEMBERED = 16
 """Plans of past requests that are kept, for stepping back and forth."""
@@ -57,6 +61,8 @@ class TimeTravel:
         self._wanted: Destination | None = None
         self._going = False
         self._own: tuple[OpenSession, OwnRequests] | None = None
+        self._replayed: tuple[OpenSession, int, LabSource] | None = None
+        """The session of another agent that was replayed last, and how many events it had."""
         self._view: ContextView | None = None
         """The past request that was shown last."""
 
@@ -131,7 +137,23 @@ class TimeTravel:
             return self._own_requests(opened).plan(place, mark)
         if opened.view == "recorded":
             return recorded.plan(place)
+        lab = self._lab(opened)
+        number = lab.number_of(place + 1) if opened.policy != RECORDED else None
+        if number is not None:
+            return lab.plan_request(number, opened.policy, opened.knobs)
         return self._setup(opened, place).plan(opened.events[: mark.upto] if mark.exact else recorded.made_from(mark))
+
+    def _lab(self, opened: OpenSession) -> LabSource:
+        """The session to replay: a policy that is tried on a past request decides from the first request on."""
+        from workbench.lab.replay.lab_source import LabSource  # late: only a what-if needs it
+
+        known, length = self._replayed, len(opened.events)
+        if known is None or known[0] is not opened or known[1] != length:
+            source = as_source(opened.name, list(opened.events), is_file=opened.session is None)
+            source = source._replace(model=opened.setup.model, recorded=True, knobs=())
+            made = LabSource(self._services, replace(self._options, policy="", knobs=()), source)
+            self._replayed = known = (opened, length, made)
+        return known[2]
 
     def _own_requests(self, opened: OpenSession) -> OwnRequests:
         if self._own is None or self._own[0] is not opened:

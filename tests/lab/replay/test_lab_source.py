@@ -240,7 +240,22 @@ def test_what_a_summary_kept_is_not_missed() -> None:
         Compaction(2, 3, "they looked at src/kept.py"),
         AssistantMessage("Both src/kept.py and src/lost.py are fine.", "b"),
     ]
-    assert told(run(log, RECORDED)) == [("src/lost.py", 6, 2)]
+    made = source(log)
+    assert made.known_otherwise == {(6, "path", "src/lost.py")}
+    assert told(made.run_policy(RECORDED)) == []
+
+
+def test_what_the_model_knew_from_elsewhere_is_no_miss_of_any_policy() -> None:
+    log: list[Body] = [
+        UserMessage("look at src/lost.py"),
+        *iteration("c1", f"src/kept.py {words(300)}"),
+        Compaction(2, 2, "they looked at a file"),
+        *iteration("c2", words(300)),
+        AssistantMessage("Both src/kept.py and src/lost.py are fine.", "b"),
+    ]
+    made = source(log)
+    assert [fact for _, _, fact in made.known_otherwise] == ["src/lost.py"]
+    assert [miss.fact for miss in made.run_policy("workbench", KEEP_ONE).misses] == ["src/kept.py"]
     assert told(run(log, "confirm")) == [], "what its agent summarised is there for another policy"
 
 

@@ -70,13 +70,14 @@ def test_a_long_request_costs_what_long_ones_cost() -> None:
 
 
 def idle(hour: bool) -> list[Event]:
-    """Of a session whose agent waited for twenty minutes; `hour`: it has its cache kept for so long."""
+    """Of a session whose agent waits for ten minutes and more; `hour`: it has its cache kept for so long. The last
+    request has no report."""
     bodies: list[Body] = [Setting("model", "claude-opus-4-5"), UserMessage(words(3_000))]
     for at in range(2):
         written = 4_000 - 3_000 * at
         used = Usage("claude-opus-4-5", 0, 4_000, cached=3_000 * at, cache_write=written, cache_hour=written * hour)
         bodies += [AssistantMessage("done", f"a{at}"), used, UserMessage("more")]
-    bodies.append(Setting(RECORDED, "claude-code"))
+    bodies += [AssistantMessage("done", "last"), Setting(RECORDED, "claude-code")]
     return [event._replace(at=event.seq * 5 * 60_000) for event in number(bodies)]
 
 
@@ -84,12 +85,13 @@ def idle(hour: bool) -> list[Event]:
 def test_an_agent_that_has_its_cache_kept_for_an_hour_has_so_under_every_policy(hour: bool, price: float) -> None:
     lab = LabSource(Services(), Options(), as_source("made", idle(hour)))
     sent, made = lab.run_policy(RECORDED), lab.run_policy("confirm")
+    last = made.points[-1]
+    assert (last.cache_read > 3_900) is hour
     said = sum(answer.tokens for answer in lab.answers) * 25e-6
-    assert sent.cost == pytest.approx(3_000 * 0.5e-6 + 5_000 * price + said)
-    first, second = made.points
-    assert (second.cache_read > 3_000) is hour
-    read, written = second.cache_read, first.cache_written + second.cache_written
+    read, written = 3_000 + last.cache_read, 5_000 + last.cache_written
     assert made.cost == pytest.approx(read * 0.5e-6 + written * price + said)
+    assert made.points == sent.points
+    assert made.cost == sent.cost
 
 
 @pytest.mark.parametrize("end", ["answered", "gone"])

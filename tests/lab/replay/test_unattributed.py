@@ -72,7 +72,7 @@ def test_whether_a_request_fits_is_told_by_what_it_has_at_that_time() -> None:
 
 
 def test_another_models_cache_has_nothing_of_a_request() -> None:
-    reports = [("claude-opus-4-5", 30_000), ("gpt-4o", 30_500), ("gpt-4o", 31_000)]
+    reports = [("claude-opus-4-5", 30_000), ("gpt-4o", None), ("gpt-4o", None)]
     read = [point.cache_read for point in lab(*answered(reports)).run_policy("confirm").points]
     assert read[1] == 0
     assert read[2] > 29_000
@@ -80,8 +80,9 @@ def test_another_models_cache_has_nothing_of_a_request() -> None:
 
 
 def test_no_more_is_read_from_the_cache_than_the_request_before_had() -> None:
-    made = lab(*answered([("gpt-4o", 9_000), ("gpt-4o", 30_000)])).run_policy("confirm")
-    assert 8_000 < made.points[1].cache_read <= 9_000
+    said = answered([("gpt-4o", 9_000), ("gpt-4o", 30_000)])
+    said[-1] = Usage("gpt-4o", 0, prompt=30_000, cached=8_832, completion=5)
+    assert lab(*said).recorded_cache.losses == 0
 
 
 @pytest.mark.parametrize("policy", [RECORDED, "confirm"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -14,8 +13,8 @@ from typing import Any
 import fsspec  # type: ignore[import-untyped]
 import pytest
 
+from lab.running.cluster_sample import POLICIES, Cluster, talk
 from support.held_files import held_file
-from support.talk import words
 from workbench.cli.main import main
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import EXTRA, import_extra
@@ -24,56 +23,9 @@ from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpack_o
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.kept_runs import KeptRuns
-from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
+from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.running.workers import LabWorkers, attempt_task, run_all
 from workbench.sources.services import Services
-
-POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
-
-
-def talk(number: int) -> str:
-    said = {"role": "user", "content": f"the port is {48000 + number} {words(30 * number)}"}
-    return json.dumps([said, {"role": "assistant", "content": f"{48000 + number} it is"}])
-
-
-class Cluster:
-    """A scheduler and two workers, started with their own commands."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
-        scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        assert scheduler.stderr is not None
-        found = next(line for line in scheduler.stderr if b"Scheduler at:" in line)
-        self.address = found.split()[-1].decode()
-        self.workers = [self._worker() for _ in range(2)]
-
-    def _worker(self) -> subprocess.Popen[bytes]:
-        return self._started("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-
-    def _started(self, *words: str) -> subprocess.Popen[bytes]:
-        call = [sys.executable, "-m", "dask", *words]
-        process = subprocess.Popen(call, cwd=self._folder, stderr=subprocess.PIPE)
-        self._processes.append(process)
-        return process
-
-    def close(self) -> None:
-        """End all of it."""
-        for process in self._processes:
-            process.kill()
-            process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Ready, or about to be: tasks wait for the workers."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    made = Cluster(folder)
-    yield made
-    made.close()
 
 
 @pytest.mark.long

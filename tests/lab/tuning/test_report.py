@@ -18,7 +18,7 @@ OBJECTIVE = parse_objective("tokens")
 
 
 def figures(tokens: int) -> dict[str, Any]:
-    return {"policy": "", **dict.fromkeys(NAMES, 0), "tokens": tokens}
+    return {"policy": "", **dict.fromkeys(NAMES, 0), "reread_cost": None, "tokens": tokens}
 
 
 def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[int, int]) -> str:
@@ -36,7 +36,7 @@ def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[in
     if own is not None:
         tried.append(Tried(LabPolicy("workbench", ("masking.keep_last=1",)), figures(own[0]), own[0], 0))
     best_there = own[1] if own is not None else min((base, preset))[1]
-    found = tune_result(tried, "workbench", (), TuneParts((parts[0],), (parts[1],)), figures(best_there))
+    found = tune_result(tried, "workbench", (), TuneParts((parts[0],), (parts[1],)), [figures(best_there)])
     return TuningReport(found, OBJECTIVE, "workbench", 0, Options()).verdict()
 
 
@@ -66,4 +66,26 @@ def test_a_preset_that_nothing_beats_anywhere_is_all_there_is_to_say() -> None:
 def test_an_objective_without_a_finite_value_finds_nothing() -> None:
     tried = [Tried(LabPolicy("workbench"), figures(1), float("inf"), 0, is_preset=True)]
     with pytest.raises(WrongCall, match="no finite number"):
-        tune_result(tried, "workbench", (), TuneParts((), ()), None)
+        tune_result(tried, "workbench", (), TuneParts((), ()), ())
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ([1] * 8, "better than workbench in 8 of 8, worse in 0; chance alone does that in 0.8 % of cases."),
+        ([1, 1, 1, 9_000], "in 3 of 4, worse in 1; chance alone does that in 62 % of cases, so it may be no better."),
+        ([10, 10], "in 0 of 2, worse in 0, so it may be no better."),
+    ],
+)
+def test_held_out_sessions_count_alike_however_long_they_are(own: list[int], said: str) -> None:
+    held = tuple(
+        TuneSession("s", "", "", 1, {LabPolicy(ref): figures(10) for ref in ("workbench", "recorded")}) for _ in own
+    )
+    tried = [
+        Tried(LabPolicy("workbench"), figures(30), 30, 0, is_preset=True),
+        Tried(LabPolicy("workbench", ("masking.keep_last=1",)), figures(10), 10, 0),
+    ]
+    found = tune_result(tried, "workbench", (), TuneParts(held[:1], held), [figures(each) for each in own])
+    report = TuningReport(found, OBJECTIVE, "workbench", 0, Options())
+    assert report.session_words().endswith(said)
+    assert sum(report.tuning_json()["sessions"].values()) == len(own)

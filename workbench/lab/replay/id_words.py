@@ -1,4 +1,5 @@
-"""Finds identifiers that are not names in a program: tickets, orders, UUIDs, addresses of mail and of machines.
+"""Finds identifiers that are not names in a program: tickets, orders, UUIDs, addresses of mail and of machines, names
+with hyphens, packages with a scope, branches, headers and signals.
 
 The audit of a summary does not list them, because a session has too many. But if an answer needs one, it counts.
 """
@@ -22,6 +23,27 @@ _ID = re.compile(
     )(?![A-Za-z0-9])""",
     re.VERBOSE | re.IGNORECASE,
 )
+_NAMES = (
+    re.compile(r"(?<![\w@-])@[a-z0-9][a-z0-9-]{0,60}/[a-z0-9][\w.-]{0,60}(?<![.-])"),
+    re.compile(r"(?<![\w/.-])(?:feat|feature|fix|bugfix|hotfix|release|chore)/(?=[\w./]{0,60}[-_0-9])[\w./-]{1,80}\w"),
+    re.compile(r"(?<![\w-])[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){1,8}(?![\w-])"),
+    re.compile(r"(?<![\w-])(?:[XA-Z][A-Za-z0-9]{0,30})(?:-[A-Z][A-Za-z0-9]{0,30}){1,6}(?![\w-])"),
+    re.compile(r"(?<![A-Za-z0-9])SIG[A-Z][A-Z0-9]{1,8}(?![A-Za-z0-9])"),
+)
+"""A package with a scope, a branch, a name with hyphens, a header, a signal. Each is searched on its own, because one
+may be a part of another."""
+_SMALL_WORDS = (
+    "a all an and any as at be by do down end for free full go good hand high if in is it long low made make multi new "
+    "no non not of off old on one open or out over per post pre re read run self set short so sub the then time to two "
+    "un up user via well with word write"
+)
+_JOINING = frozenset(_SMALL_WORDS.split())
+"""A word with hyphens that has one of these is prose: `up-to-date`, `read-only`, `self-contained`."""
+_KNOWN_HEADERS = (
+    "accept-encoding access-control-allow-origin cache-control content-disposition content-encoding content-length "
+    "content-type user-agent set-cookie x-api-key x-forwarded-for x-requested-with"
+)
+_HEADERS = frozenset(_KNOWN_HEADERS.split())
 _COMMON = re.compile(
     r"(?:SHA|UTF|ISO|RFC|BASE|INT|UINT|FLOAT|AES|RSA|CP|LATIN|WINDOWS|HTTP|MP|IPV|GPT|ARM|AMD|X|ES|PEP|CVE)-?[0-9]+"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|127\.0\.0\.1|0\.0\.0\.0|255\.[0-9.]+|0x[0f]+",
@@ -32,7 +54,18 @@ _COMMON = re.compile(
 
 def find_ids(word: str) -> Iterator[str]:
     """The identifiers in a word, which may have more around them, as in `feature/JIRA-48213-fix`."""
-    return (found for found in _ID.findall(word) if not _COMMON.fullmatch(found))
+    found = (each for pattern in (_ID, *_NAMES) for each in pattern.findall(word))
+    return (each for each in found if not _COMMON.fullmatch(each) and not _is_prose(each))
+
+
+def _is_prose(found: str) -> bool:
+    """Whether words with hyphens are prose, or a header that every model knows. Two plain words are prose."""
+    parts = found.split("-")
+    if len(parts) < 2 or "/" in found or not all(parts):
+        return False
+    if found.islower() and all(map(str.isalpha, parts)):
+        return len(parts) < 3 or not _JOINING.isdisjoint(parts)
+    return found.casefold() in _HEADERS
 
 
 def word_pieces(word: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.facts import Mentions
 from workbench.compaction.record import read_details
+from workbench.compaction.values import FactKind
 from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.context.load import RECORDED
@@ -26,6 +27,7 @@ from workbench.lab.caching import CacheUse, cache_rules, minutes_kept, request_p
 from workbench.lab.replay.available_facts import AvailableFacts
 from workbench.lab.replay.compactions import Connect, LabCompactor, LabLog
 from workbench.lab.replay.needs import Needs, text_for_model
+from workbench.lab.replay.recorded_cache import RecordedCache, ReportedRequest, reported_use
 from workbench.lab.replay.rewinding import undone_by
 from workbench.lab.replay.unattributed import Unattributed, unattributed_tokens
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
@@ -80,6 +82,8 @@ class LabSource:
         self.mentions = Mentions(remember=True)
         self._counter: TokenCounter | None = None
         """Shared by all policies, so that each text is counted and cut once."""
+        self._planned: tuple[tuple[str, tuple[str, ...]], _Replay] | None = None
+        """The replay of the request that was planned last, which later requests continue."""
         self.stopped = False
         """Set this to stop replays that run in other threads."""
         main = is_main(self.recorded.marks)
@@ -90,6 +94,11 @@ class LabSource:
         """The requests of the conversation itself."""
         self.side_requests = sum(not main(mark) for mark in self.recorded.marks)
         """How many other requests the session made, for sub-agents and titles. No policy decides about them."""
+
+    def number_of(self, listed: int) -> int | None:
+        """The number of a request that `workbench requests` lists under another; None if it is not replayed."""
+        mark = self.recorded.marks[listed - 1]
+        return next((number for number, each in enumerate(self.marks, 1) if each is mark), None)
 
     @cached_property
     def needs(self) -> Needs:
@@ -143,11 +152,16 @@ class LabSource:
     def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
         """Replay all requests under one policy; `recorded` is what was sent."""
         with collector_paused():
-            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).replay_session()
+            return self._as_recorded.run if policy == RECORDED else self._replay(policy, knobs).replay_session()
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
-        return self._replay(policy, knobs).plan(number)
+        key, replay = self._planned or (None, None)
+        asked = (policy, tuple(knobs))
+        if replay is None or key != asked or replay.number > number:
+            replay = self._replay(policy, knobs)
+        self._planned = asked, replay
+        return replay.plan(number)
 
     def _replay(self, policy: str, knobs: Sequence[str]) -> _Replay:
         if policy == RECORDED:
@@ -166,13 +180,25 @@ class LabSource:
     @property
     def waste(self) -> WasteReport:
         """What its requests carried without need."""
-        return self._as_recorded[1]
+        return self._as_recorded.waste
+
+    @property
+    def known_otherwise(self) -> frozenset[_Use]:
+        """Facts that its model used without having them in the request: known otherwise, put together, or guessed."""
+        return self._as_recorded.known
+
+    @property
+    def recorded_cache(self) -> RecordedCache:
+        """What its reports show of the provider's cache."""
+        return self._as_recorded.cache
 
     @cached_property
-    def _as_recorded(self) -> tuple[PolicyRun, WasteReport]:
+    def _as_recorded(self) -> _AsRecorded:
         setup, meter = self.setup(RECORDED), WasteMeter(self.source.events)
-        made = _Replay(self, setup, self.source.events, meter).replay_session()
-        return made, meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
+        replay = _Replay(self, setup, self.source.events, meter)
+        made = replay.replay_session()
+        waste = meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
+        return _AsRecorded(made, waste, RecordedCache(replay.reported, self.cache_minutes), frozenset(replay.known))
 
     @cached_property
     def unattributed(self) -> Sequence[Unattributed]:
@@ -181,6 +207,20 @@ class LabSource:
         if self.calibration is None:
             return [Unattributed(setup.limits.unattributed)] * len(self.marks)
         return unattributed_tokens(self.recorded, self.marks, setup, self.source.events)
+
+
+_Use = tuple[int, FactKind, str]
+"""The answer, the kind of a fact, and the fact that it uses."""
+
+
+class _AsRecorded(NamedTuple):
+    """What following the recorded session gives."""
+
+    run: PolicyRun
+    waste: WasteReport
+    cache: RecordedCache
+    known: frozenset[_Use]
+    """The facts that answers used although no item of the recorded request held them."""
 
 
 class _Replay:
@@ -205,15 +245,26 @@ class _Replay:
         self._misses: list[Miss] = []
         self._compactions: list[LabCompaction] = []
         self._cost: float | None = 0.0
+        self._reread = 0
+        self._reread_cost: float | None = 0.0
         self._sent_at = 0
         self._extra = Unattributed()
         self._ahead = 0
         """Tokens that the request before had in front of the log."""
         self._model = ""
         """The model of the request before."""
+        self.reported: list[ReportedRequest | None] = []
+        """What each report shows, while the recorded session is followed."""
+        self.known: set[_Use] = set()
+        """What was used without being there, while the recorded session is followed."""
+
+    @property
+    def number(self) -> int:
+        """The number of the request that it has come to."""
+        return len(self._points)
 
     def plan(self, number: int) -> ContextPlan:
-        for each in range(1, number + 1):
+        for each in range(self.number + 1, number + 1):
             self._follow(each)
         plan = self._log.whole_plan()
         size = self._extra.request_size(plan.totals.tokens)
@@ -253,6 +304,8 @@ class _Replay:
             self._cost,
             self._invalid,
             self._compactor.summariser.model,
+            self._reread,
+            self._reread_cost,
             self._setup.limits.window_source == "guess",
         )
 
@@ -324,7 +377,7 @@ class _Replay:
 
     def _request(self, number: int, mark: RequestMark, step: PlanStep, answer: LabAnswer) -> None:
         now = step.outline
-        size, fits, rest = self._extra.request_size(now.tokens), now.fits, self._extra.tokens
+        size, fits = self._extra.request_size(now.tokens), now.fits
         if self._recorded:
             size = mark.reported if mark.reported is not None else size
             fits = size <= now.limits.window
@@ -332,15 +385,39 @@ class _Replay:
         idle = sent_at - self._sent_at if self._sent_at else 0
         info = self._info(mark)
         same_model = mark.model == self._model or bool(self._lab.options.model)
-        use = self._cache_use(info, mark.cached, answer.report, size, rest, idle if same_model else None)
-        self._sent_at, self._ahead, self._model = sent_at, rest, mark.model
+        shared = self._shared(size)
+        use = self._reported_use(number, size, shared, answer.report)
+        if use is None:
+            use = self._cache_use(info, mark.cached, size, shared, idle if same_model else None)
+        self._sent_at, self._ahead, self._model = sent_at, self._extra.tokens, mark.model
         self._same = now.tokens
-        misses = list(self._available.find_misses(answer.events, number))
+        misses = self._find_misses(answer, number)
         self._misses += misses
+        self._price_rereading(misses, info, size)
         self._points.append(LabPoint(number, mark.upto, size, fits, use.read, use.written, len(misses)))
         if self._meter is not None:
             self._meter.note_request(number, mark.upto, size, use)
         self._spend(request_price(info.for_request(size), use, answer.tokens))
+
+    def _find_misses(self, answer: LabAnswer, number: int) -> list[Miss]:
+        """What the answer needed and the policy had removed. Where the recorded request lacked it too, the model had it
+        from elsewhere, and no policy is to blame."""
+        found = {(each.used, each.kind, each.fact): each for each in self._available.find_misses(answer.events, number)}
+        if self._recorded:
+            self.known.update(found)
+            return []
+        known = self._lab.known_otherwise
+        return [each for use, each in found.items() if use not in known]
+
+    def _price_rereading(self, misses: Sequence[Miss], info: ModelInfo, size: int) -> None:
+        """Add what it costs to get the facts back: the request once more, from the cache, with the items behind it."""
+        if not misses:
+            return
+        count, events = self._setup.counter.count, self._lab.source.events
+        tokens = sum(count(text_for_model(events[seq - 1])).tokens for seq in {miss.held for miss in misses})
+        self._reread += tokens
+        more = request_price(info.for_request(size + tokens), CacheUse(size, tokens, 0), 0)
+        self._reread_cost = None if more is None or self._reread_cost is None else self._reread_cost + more
 
     def _info(self, mark: RequestMark) -> ModelInfo:
         """The model that the request was for; the session's model where an option names one or no price is known."""
@@ -348,21 +425,28 @@ class _Replay:
         own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
 
-    def _cache_use(
-        self, info: ModelInfo, cached: int, report: Usage | None, size: int, ahead: int, idle: int | None
-    ) -> CacheUse:
-        """`idle`: milliseconds since the request before; None where that one was for another model."""
-        if self._recorded and report is not None:
-            read = min(report.cached, size)
-            written = min(report.cache_write, size - read)
-            return CacheUse(read, written, size - read - written, min(report.cache_hour, written))
+    def _shared(self, size: int) -> int:
+        """How many tokens a request of this size shares with the beginning of the one before."""
+        if not self._points:
+            return 0
+        ahead = min(self._extra.tokens, self._ahead)
+        return min(size, Unattributed(ahead, self._extra.share).request_size(max(0, self._same)))
+
+    def _reported_use(self, number: int, size: int, shared: int, report: Usage | None) -> CacheUse | None:
+        """The use of the cache as far as there is a report; None where there is none."""
+        if not self._recorded:
+            cache = self._lab.recorded_cache
+            return cache.use_of(number, size, shared) if cache.is_reported(number) else None
+        use = reported_use(report, size) if report is not None and report.prompt is not None else None
+        self.reported.append(ReportedRequest(use, shared) if use is not None else None)
+        return use
+
+    def _cache_use(self, info: ModelInfo, cached: int, size: int, shared: int, idle: int | None) -> CacheUse:
+        """By the provider's rules. `idle`: milliseconds since the request before; None: that was for another model."""
         rules = cache_rules(info, self._lab.cache_minutes)
         if not self._points:  # another session of the agent may have cached the system prompt and the tools
-            return rules.cache_use(size, min(cached, ahead), 0)
-        if idle is None:
-            return rules.cache_use(size, 0, 0)
-        same = Unattributed(min(ahead, self._ahead), self._extra.share).request_size(max(0, self._same))
-        return rules.cache_use(size, same, idle)
+            return rules.cache_use(size, min(cached, self._extra.tokens), 0)
+        return rules.cache_use(size, shared, idle) if idle is not None else rules.cache_use(size, 0, 0)
 
     def _spend(self, cost: float | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost

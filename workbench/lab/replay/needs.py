@@ -1,9 +1,9 @@
 """Finds the facts that a model's answers use, and the earlier items that hold them. It needs no model.
 
-An answer uses identifiers, paths, addresses, commits, errors, numbers and quotations. If an earlier item holds one, the
-answer needed that fact. If a policy has removed every item that holds it, the model could not know it: a miss. Facts
-are found by the rules that audit a summary (`compaction/fact_words`); plain numbers of four digits and more count as
-well. Names of parameters and the model's thinking do not count.
+An answer uses identifiers, paths, addresses, commits, errors, numbers, names and quotations. If an earlier item holds
+one, the answer needed that fact. If a policy has removed every item that holds it, the model could not know it: a miss.
+Facts are found by the rules that audit a summary (`compaction/fact_words`); plain numbers of four digits and more count
+as well, and smaller ones with a unit. Names of parameters and the model's thinking do not count.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import argument_values, key_of
 from workbench.compaction.values import FactKind
 from workbench.lab.replay.id_words import find_ids, word_pieces
+from workbench.lab.replay.phrases import (
+    all_measures,
+    find_foreign_words,
+    find_measures,
+    find_name_phrases,
+    without_prose,
+)
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -44,6 +51,9 @@ _ROUND = "00"
 _COMMON = re.compile(
     r"--|/dev/|__\w+__|(?:README|CHANGELOG|AGENTS|CLAUDE)\.md$|(?:package|tsconfig)\.json$|(?:pyproject|Cargo)\.toml$"
     r"|requirements\.txt$|setup\.py$|go\.mod$|\.gitignore$|node_modules/?$|JSON\.(?:parse|stringify)$"
+    r"|console\.(?:log|error|warn|info|debug)$|process\.(?:env|argv|exit|cwd|stdout|stderr|platform)$|(?:os|sys|path)\.\w+$"
+    r"|(?:fileName|filePath|dirName|baseName|className|userId|userName|innerHTML|textContent|useState|useEffect|forEach"
+    r"|toString|indexOf|hasOwnProperty|addEventListener|setTimeout|file_name|file_path|user_id|module\.exports)$"
 )
 """Facts that every model knows: options of programs, devices, Python's own names, and usual names of files in a
 project."""
@@ -72,6 +82,12 @@ class Needs:
         """By event of the model: the facts that it uses."""
         self._quotes: dict[str, list[tuple[str, int]]] = {}
         """By one of their words: quotations, and their numbers."""
+        self._runs: dict[str, int] = {}
+        """Words in letters that are written without spaces, and their numbers."""
+        self._measures: dict[str, int] = {}
+        """Numbers with a unit, and their numbers among the facts."""
+        self._names = self._find_names(events)
+        """The names of people and things that answers use."""
         self._pieces: set[str] = set()
         """The longest piece of each fact that is a word. A word that has none of these pieces holds no needed fact."""
         self._known: dict[str, tuple[int, ...]] = {}
@@ -93,6 +109,12 @@ class Needs:
 
     # What an answer uses
 
+    @staticmethod
+    def _find_names(events: Sequence[Event]) -> set[str]:
+        answers = (text_of(event.body.content) for event in events if isinstance(event.body, AssistantMessage))
+        found = {phrase for text in answers for phrase in find_name_phrases(_plain(text))}
+        return without_prose(found, (_plain(text_for_model(event)) for event in events))
+
     def _used(self, body: AssistantMessage | ToolCall) -> Iterator[int]:
         if isinstance(body, ToolCall):
             text = _ENDING.sub(" ", _plain(argument_values(body.arguments[:LONGEST])))
@@ -101,6 +123,13 @@ class Needs:
             for quote in fact_phrases.quoted_texts(fact_phrases.without_fenced_code(text)):
                 if " " in quote:
                     yield self._quote(quote)
+            for phrase in find_name_phrases(text):
+                if phrase in self._names:
+                    yield self._quote(phrase)
+            for measure in find_measures(text):
+                yield self._measures.setdefault(measure, self._number(("number", measure), measure))
+        for run in find_foreign_words(text):
+            yield self._runs.setdefault(run, self._number(("identifier", run), run))
         for word in sorted(fact_words.odd_words(text)):
             named = list(_named(word))
             numbered = (each for each in find_ids(word) if not any(each in name for _, name in named))
@@ -142,6 +171,10 @@ class Needs:
             found.update(self._numbers[key] for key in keys if key in self._numbers)
         if self._quotes:
             self._add_quotes(text, found)
+        if self._measures:
+            found.update(self._measures[each] for each in all_measures(text) if each in self._measures)
+        if self._runs and not text.isascii():
+            found.update(number for run, number in self._runs.items() if run in text)
         return tuple(sorted(found))
 
     def _may_hold_numbers(self, text: str) -> bool:

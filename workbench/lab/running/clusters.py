@@ -22,6 +22,7 @@ import msgspec
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import has_extra, import_extra
+from workbench.lab.running.code_stamp import CodeStamp, StrangeWorker, own_stamp, stamp_difference
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.processes import copied_from, interrupts_delayed, process_context
 from workbench.lab.running.tasks import LabTask, TaskOutcome
@@ -71,10 +72,30 @@ class DaskWorkers:
             self._client: Any = distributed.Client(self._cluster or address, timeout=PATIENCE)
         except (OSError, ValueError) as error:
             raise WrongCall(f"--cluster {address}: no scheduler answers there: {error}") from None
+        self._stamp = None if address == LOCAL else own_stamp()
+        """What every worker is compared with; None where all of them are copies of this process."""
+        if self._stamp is not None:
+            _be_quiet()
+            self._refuse_strangers(address, self._stamp)
         self._lock = Lock()
         self._waiting: list[_Order] = []
         self._owners: dict[str, str] = {}
         """By `near`: the address of the worker that had it last."""
+
+    def _refuse_strangers(self, address: str, stamp: CodeStamp) -> None:
+        """Raise before the first task if a worker would count differently. One that joins later refuses its tasks."""
+        try:
+            answers = self._client.run(stamp_difference, stamp, on_error="return")
+        except Exception as error:  # the connection is lost
+            self._client.close()
+            raise WorkbenchError(f"--cluster {address}: the workers did not answer: {error}") from None
+        strange = {worker: each for worker, each in answers.items() if each != ""}
+        if strange:
+            self._client.close()
+            worker, found = min(strange.items())
+            says = found if isinstance(found, str) else f"Workbench is missing there, or older: {found}"
+            more = f" (and {len(strange) - 1} more of {len(answers)} workers)" if len(strange) > 1 else ""
+            raise StrangeWorker(f"--cluster {address}: worker {worker} has {says}{more}; nothing was replayed")
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
         """Run a function that every worker can import. The worker that had `near` before gets it again, unless it is
@@ -105,7 +126,7 @@ class DaskWorkers:
         wish: dict[str, Any] = {"workers": owner, "allow_other_workers": True} if owner else {}
         try:
             executor = self._client.get_executor(pure=False, **wish)
-            theirs = executor.submit(_run_parcel, [order.packed for order in parcel])
+            theirs = executor.submit(_run_parcel, [order.packed for order in parcel], self._stamp)
         except Exception as error:  # a lost connection
             for order in parcel:
                 order.future.set_exception(error)
@@ -118,6 +139,9 @@ class DaskWorkers:
                 order.future.cancel()
         elif (error := theirs.exception()) is None:
             self._answer(parcel, theirs.result())
+        elif isinstance(error, StrangeWorker):
+            for order in parcel:
+                order.future.set_exception(error)
         elif len(parcel) > 1:  # one of them may have killed the workers; the others are tried without it
             for order in parcel:
                 self._send_parcel([order])
@@ -169,16 +193,33 @@ def _local_cluster(jobs: int) -> Any:
         )
 
 
-def _run_parcel(parcel: list[bytes]) -> tuple[str, list[bytes]]:
+def _be_quiet() -> None:
+    """Dask logs a page of lines when a connection is lost; the command says it in one."""
+    for name in (*logging.root.manager.loggerDict, "asyncio"):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _run_parcel(parcel: list[bytes], stamp: CodeStamp | None) -> tuple[str, list[bytes]]:
     """Runs on a worker: its address, and the results."""
     from distributed import get_worker
 
-    return get_worker().address, [_run_order(packed) for packed in parcel]
+    address = get_worker().address
+    if stamp is None:
+        return address, [_run_order(packed) for packed in parcel]
+    difference = stamp_difference(stamp)
+    if difference:
+        raise StrangeWorker(f"worker {address} joined with {difference}; its figures are not used")
+    return address, [_run_order(packed, address) for packed in parcel]
 
 
-def _run_order(packed: bytes) -> bytes:
+def _run_order(packed: bytes, address: str = "") -> bytes:
+    """`address`: the worker, which an error names."""
     function, args = pickle.loads(packed)  # safe: who runs the scheduler can run anything here
-    return packed_outcome(function(*args))
+    outcome: TaskOutcome = function(*args)
+    if outcome.error and address:
+        outcome = outcome._replace(error=f"{outcome.error} (worker {address} looked)")
+    return packed_outcome(outcome)
 
 
 def packed_outcome(outcome: TaskOutcome) -> bytes:

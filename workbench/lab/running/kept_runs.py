@@ -20,12 +20,13 @@ from typing import NamedTuple, Self
 import msgspec
 
 from workbench.config.cache_files import open_cache
-from workbench.config.distribution import installed_version, litellm_version, package_folder
+from workbench.config.distribution import installed_version
 from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
 from workbench.config.paths import cache_dir
 from workbench.context.load import RECORDED, load_policy
+from workbench.lab.running.code_stamp import content_hashes
 from workbench.lab.running.fetching import is_url
 from workbench.lab.running.source_reader import source_stamp
 from workbench.lab.running.tasks import LabPolicy, LabTask, conversation_name
@@ -207,10 +208,7 @@ class KeptRuns:
     def _surroundings(self) -> str:
         """The part of the key that is the same for all tasks: the code, the table of models, and the user's models."""
         settings = self._services.settings
-        files = sorted(package_folder().rglob("*.py"))
-        code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-        own = (settings.model, repr(settings.models))
-        return sha256(repr((installed_version(), litellm_version(), own, code)).encode()).hexdigest()
+        return repr((installed_version(), content_hashes(), settings.model, settings.models))
 
 
 def _check(data: bytes) -> bytes:

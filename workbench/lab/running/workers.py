@@ -21,6 +21,7 @@ from uuid import uuid4
 from workbench.config.errors import WorkbenchError
 from workbench.config.system import usable_cores
 from workbench.lab.optional_packages import has_extra
+from workbench.lab.running.code_stamp import StrangeWorker
 from workbench.lab.running.fetching import LOCAL, NONE
 from workbench.lab.running.kept_runs import KeptRuns, KnownTask
 from workbench.lab.running.processes import ProcessDied, ProcessWorkers
@@ -165,6 +166,8 @@ def _outcome(known: KnownTask, future: Future[TaskOutcome] | None, kept: KeptRun
         return TaskOutcome(task, known.merged(()), is_kept=True)
     try:
         outcome = future.result()
+    except StrangeWorker:
+        raise
     except ProcessDied:
         return TaskOutcome(task, error=f"{task.source}: the process that replayed it died")
     except CancelledError:

@@ -17,8 +17,8 @@ from workbench.config.tables import shown_value
 from workbench.context.knobs import closest_hint
 from workbench.lab.reports import FIGURES
 
-NAMES = tuple(name for name in FIGURES if name != "policy")
-"""The figures that an objective may name."""
+NAMES = tuple(name for name in FIGURES if name not in ("policy", "reread_cost"))
+"""The figures that an objective may name: all that are always known, and the cost."""
 DEFAULT_OBJECTIVE = "cost + 50*misses"
 _LONGEST = 400
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {

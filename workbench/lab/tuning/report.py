@@ -12,6 +12,8 @@ from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
 from workbench.context.policy_files import short_policy_name
 from workbench.context.policy_text import policy_text
+from workbench.lab.noise import UNLIKELY, chance_of
+from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.objective import Objective
 from workbench.lab.tuning.search import Figures, Tried, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession
@@ -49,7 +51,28 @@ class TuningReport:
         ]
         for part, title in self._titles():
             lines += [f"{title}:", "", *self._compared(part, width), ""]
-        return lines + textwrap.wrap(self.verdict(), width or _WIDE)
+        ending = filter(None, (self.verdict(), self.session_words()))
+        return lines + [line for each in ending for line in textwrap.wrap(each, width or _WIDE)]
+
+    def _wins(self) -> tuple[int, int, int]:
+        """In how many held-out sessions the policy is better than the base, worse, and neither. Each counts alike."""
+        found = self._found
+        theirs = [each.by_policy[LabPolicy(self._base)] for each in found.parts.held_out]
+        pairs = [(self._rank(mine), self._rank(base)) for mine, base in zip(found.held_out, theirs, strict=False)]
+        better, worse = sum(mine < base for mine, base in pairs), sum(mine > base for mine, base in pairs)
+        return better, worse, len(pairs) - better - worse
+
+    def session_words(self) -> str:
+        """What the verdict rests on: the held-out sessions one by one, so that one long session does not decide."""
+        better, worse, same = self._wins()
+        many = better + worse + same
+        if not many or self._found.chosen.policy == LabPolicy(self._base):
+            return ""
+        name, chance = short_policy_name(self._base), chance_of(better, worse)
+        seen = f"Session by session it is better than {name} in {better:,} of {many:,}, worse in {worse:,}"
+        is_chance = f"; chance alone does that in {percent(chance)} of cases" if better + worse else ""
+        doubt = ", so it may be no better" if chance >= UNLIKELY else ""
+        return f"{seen}{is_chance}{doubt}."
 
     def _many(self) -> str:
         return counted(len(self._found.tried), "policy", "policies")
@@ -138,7 +161,8 @@ class TuningReport:
         lines = [line for each in about for line in textwrap.wrap(each, _WIDE - 4)]
         for part, title in self._titles():
             lines += ["", f"{title}:", *(f"  {line}" for line in self._compared(part, 0))]
-        lines += ["", *textwrap.wrap(self.verdict(), _WIDE - 4)]
+        for each in filter(None, (self.verdict(), self.session_words())):
+            lines += ["", *textwrap.wrap(each, _WIDE - 4)]
         head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
         description = f"Tuned on {_size(parts.training)} for {printable(self._objective.text)}"
         return policy_text(self._found.extends, self._found.knobs, head=head, description=description)
@@ -171,6 +195,7 @@ class TuningReport:
                 {"policy": each.label, "training": _figures(each.training), "held_out": _figures(each.held_out)}
                 for each in found.comparisons
             ],
+            "sessions": dict(zip(("better", "worse", "same"), self._wins(), strict=True)),
             "verdict": self.verdict(),
         }
 
@@ -186,14 +211,14 @@ class TuningReport:
 
 
 def _table(rows: Sequence[tuple[str, Figures]], objective: Objective, width: int) -> list[str]:
-    header = ("policy", "input tokens", "did not fit", "misses", MISSED_IN_100, "cost", "objective")
+    header = ("policy", "input tokens", "did not fit", "facts", MISSED_IN_100, "cost", "objective")
     shown = [
         (
             label,
             f"{row['tokens']:,}",
             f"{row['overflows']:,}",
             f"{row['misses']:,}",
-            f"{row['misses_per_100']:.1f}",
+            f"{row['missed_in_100']:.1f}",
             "–" if row["cost"] is None else f"${row['cost']:,.2f}",
             f"{objective.value(row):,.6g}",
         )

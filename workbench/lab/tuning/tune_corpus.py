@@ -92,6 +92,17 @@ class TuneCorpus:
         progress: Progress | None = None,
     ) -> list[Figures]:
         """The figures of each policy over all these sessions. Known figures are not computed again."""
+        rows = self.measure_sessions(workers, sessions, policies, progress)
+        return [sum_figures(rows[each]) for each in policies]
+
+    def measure_sessions(
+        self,
+        workers: LabWorkers,
+        sessions: Sequence[TuneSession],
+        policies: Sequence[LabPolicy],
+        progress: Progress | None = None,
+    ) -> Mapping[LabPolicy, Sequence[Figures]]:
+        """By policy: the figures of each of these sessions, in their order."""
         fresh = tuple(each for each in policies if each not in sessions[0].by_policy)
         rows: dict[LabPolicy, list[Figures]] = {
             each: [] if each in fresh else [session.by_policy[each] for session in sessions] for each in policies
@@ -103,7 +114,7 @@ class TuneCorpus:
             for run in outcome.runs:
                 for policy, each in zip(fresh, run.runs, strict=True) if run.source in names else ():
                     rows[policy].append(policy_figures([each]))
-        return [sum_figures(rows[each]) for each in policies]
+        return rows
 
     def tasks_of(self, sessions: Sequence[TuneSession]) -> list[LabTask]:
         """The tasks for the sources of these sessions."""
@@ -144,23 +155,25 @@ class TuneResult:
     extends: str
     knobs: Mapping[str, Any]
     """The knobs that the chosen policy sets on top of that preset."""
+    held_out: tuple[Figures, ...] = ()
+    """The figures of the chosen policy on each held-out session."""
 
 
 def tune_result(
-    tried: Sequence[Tried], base: str, fixed: Sequence[str], parts: TuneParts, held_out: Figures | None
+    tried: Sequence[Tried], base: str, fixed: Sequence[str], parts: TuneParts, held_out: Sequence[Figures]
 ) -> TuneResult:
-    """Choose the best policy and compare it with others. `held_out`: its figures on the held-out sessions."""
+    """Choose the best policy and compare it with others. `held_out`: its figures on each held-out session."""
     chosen = best_tried(tried)
     if not math.isfinite(chosen.value):
         raise WrongCall("--objective: is no finite number under any policy that was tried")
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
-    compared = [Comparison("this policy", chosen.figures, held_out)]
+    compared = [Comparison("this policy", chosen.figures, sum_figures(held_out) if held_out else None)]
     compared += [
         Comparison(short_policy_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy
     ]
     extends, knobs = _self_contained(chosen.policy, fixed)
-    return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs)
+    return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs, tuple(held_out))
 
 
 def _both(policy: LabPolicy, parts: TuneParts) -> tuple[Figures, Figures | None]:

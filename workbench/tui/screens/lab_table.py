@@ -87,7 +87,7 @@ class LabTable:
         peak: Cell = Content.assemble(
             ("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks)
         )
-        misses = f"{100 * len(made.misses) / len(made.points):.1f}"
+        misses = f"{made.missed_in_100:.1f}"
         return (
             name,
             self._bar(made, bar),

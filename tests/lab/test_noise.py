@@ -1,0 +1,29 @@
+"""Three against four is no difference."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.lab.noise import UNLIKELY, chance_of, noise_lines
+from workbench.lab.values import LabPoint, PolicyRun, SourceRun
+
+
+def run(policy: str, missed: set[int]) -> PolicyRun:
+    points = tuple(LabPoint(number, number, 10, True, 0, 0, number in missed) for number in range(1, 41))
+    return PolicyRun(policy, 100, points, (), (), 0, 0, 0, None, 0)
+
+
+def test_a_difference_that_may_be_chance_is_named() -> None:
+    few, more, many = run("few", {1, 2, 3}), run("more", {4, 5, 6, 7}), run("many", set(range(1, 31)))
+    [line] = noise_lines([SourceRun("a", "m", 40, (many, few, more))])
+    assert line == "no difference: few and more (3 and 4 requests with a miss) may be chance"
+    assert noise_lines([SourceRun("a", "m", 40, (few, many))]) == []
+    assert noise_lines([]) == []
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_chance_is_a_share_and_the_order_of_both_does_not_matter(first: int, second: int) -> None:
+    assert 0 < chance_of(first, second) <= 1
+    assert chance_of(first, second) == chance_of(second, first)
+    assert chance_of(first, first) >= UNLIKELY
