@@ -1,0 +1,100 @@
+"""Whether an answer is the same next action as another: the same calls, or much the same words."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.sources.replay_answers import ReplayAnswer
+
+ALIKE = 0.9
+"""The share of the same words from which on two texts are the same action."""
+_SPREAD = 1.1
+"""Texts may differ by so much more than the unchanged request's answers differ from each other."""
+_FARTHEST = 0.9
+"""Texts that differ by more are never the same."""
+MOST_WORDS = 2_000
+"""Words of an answer that are compared; comparing takes the square of their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameAction:
+    """Decides whether answers are the same as the one that is explained."""
+
+    reference: ReplayAnswer
+    """The recorded answer if the model still gives it, else the most typical answer to the unchanged request."""
+    is_recorded: bool
+    threshold: float
+    """The distance up to which an answer is the same."""
+
+    def is_same(self, answer: ReplayAnswer) -> bool:
+        """Whether an answer is the same next action."""
+        return action_distance(self.reference, answer) <= self.threshold
+
+
+def same_action(
+    recorded: ReplayAnswer | None, unchanged: Sequence[ReplayAnswer], alike: float = ALIKE
+) -> SameAction | None:
+    """How to compare, learned from the answers to the unchanged request; None without an answer to compare with."""
+    answers = [answer for answer in unchanged if not answer.problem]
+    if not answers:
+        return None
+    most = 1 - alike
+    near = [recorded] if recorded and any(action_distance(recorded, each) <= most for each in answers) else []
+    reference = near[0] if near else _typical(answers)
+    apart = [action_distance(one, other) for at, one in enumerate(answers) for other in answers[at + 1 :]]
+    noise = max((each for each in apart if each <= _FARTHEST), default=0.0)
+    least = 0.0 if reference.calls else most
+    return SameAction(reference, bool(near), min(max(least, noise * _SPREAD), _FARTHEST))
+
+
+def _typical(answers: Sequence[ReplayAnswer]) -> ReplayAnswer:
+    return min(answers, key=lambda one: sum(action_distance(one, other) for other in answers))
+
+
+def action_distance(one: ReplayAnswer, other: ReplayAnswer) -> float:
+    """From 0, the same action, to 1, another one.
+
+    Calls of the same tools differ by the words of their arguments, texts by their words; what is said next to calls
+    does not count. An answer with calls and one without are different, and so is one that failed.
+    """
+    if one.problem or other.problem or bool(one.calls) != bool(other.calls):
+        return 1.0
+    if not one.calls:
+        return _word_distance(one.text, other.text)
+    first, second = sorted(map(_plain_call, one.calls)), sorted(map(_plain_call, other.calls))
+    if first == second:
+        return 0.0
+    if [tool for tool, _ in first] != [tool for tool, _ in second]:
+        return 1.0
+    return max(_word_distance(before[1], after[1]) for before, after in zip(first, second, strict=True))
+
+
+def _plain_call(call: tuple[str, str]) -> tuple[str, str]:
+    """A call whose arguments are in one form, whatever blanks and order the model wrote."""
+    tool, arguments = call
+    try:
+        return tool, json.dumps(json.loads(arguments or "{}"), sort_keys=True, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return tool, arguments
+
+
+def _word_distance(one: str, other: str) -> float:
+    if one == other:
+        return 0.0
+    first, second = one.split()[:MOST_WORDS], other.split()[:MOST_WORDS]
+    if first == second:
+        return 0.0 if one.split() == other.split() else 0.01
+    return 1 - difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
+
+
+def commonest_answer(answers: Sequence[ReplayAnswer]) -> tuple[ReplayAnswer, int] | None:
+    """The answer that came most often, and how often; None for no answers."""
+    counts = Counter(tuple(map(_plain_call, each.calls)) or each.text for each in answers)
+    if not counts:
+        return None
+    key, times = counts.most_common(1)[0]
+    return next(each for each in answers if (tuple(map(_plain_call, each.calls)) or each.text) == key), times
