@@ -62,7 +62,7 @@ def action_distance(one: ReplayAnswer, other: ReplayAnswer) -> float:
         return 1.0
     if not one.calls:
         return _word_distance(one.text, other.text)
-    first, second = sorted(map(_plain_call, one.calls)), sorted(map(_plain_call, other.calls))
+    first, second = sorted(map(plain_call, one.calls)), sorted(map(plain_call, other.calls))
     if first == second:
         return 0.0
     if [tool for tool, _ in first] != [tool for tool, _ in second]:
@@ -70,7 +70,7 @@ def action_distance(one: ReplayAnswer, other: ReplayAnswer) -> float:
     return max(_word_distance(before[1], after[1]) for before, after in zip(first, second, strict=True))
 
 
-def _plain_call(call: tuple[str, str]) -> tuple[str, str]:
+def plain_call(call: tuple[str, str]) -> tuple[str, str]:
     """A call whose arguments are in one form, whatever blanks and order the model wrote."""
     tool, arguments = call
     try:
@@ -90,8 +90,12 @@ def _word_distance(one: str, other: str) -> float:
 
 def commonest_answer(answers: Sequence[ReplayAnswer]) -> tuple[ReplayAnswer, int] | None:
     """The answer that came most often, and how often; None for no answers."""
-    counts = Counter(tuple(map(_plain_call, each.calls)) or each.text for each in answers)
+    counts = Counter(map(_action, answers))
     if not counts:
         return None
-    key, times = counts.most_common(1)[0]
-    return next(each for each in answers if (tuple(map(_plain_call, each.calls)) or each.text) == key), times
+    action, times = counts.most_common(1)[0]
+    return next(each for each in answers if _action(each) == action), times
+
+
+def _action(answer: ReplayAnswer) -> object:
+    return answer.problem or tuple(map(plain_call, answer.calls)) or answer.text

@@ -38,6 +38,8 @@ class ReplayAnswer(NamedTuple):
     cost: float | None = None
     seconds: float | None = None
     problem: str = ""
+    status: int | None = None
+    """The HTTP status of a new answer; 0 if no answer came."""
 
     @property
     def lines(self) -> list[str]:

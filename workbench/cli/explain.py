@@ -1,0 +1,202 @@
+"""`workbench explain`: what the answer to a recorded request depended on, found by leaving items out."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from workbench.cli.asking import NEEDS_YES, require_confirmation
+from workbench.cli.options import options_of
+from workbench.cli.sources import read_source_with_notes
+from workbench.config.text import counted, fit_columns, line_width, percent, print_json, printable
+from workbench.explain.asking import AskedCounts
+from workbench.explain.explaining import ExplainJob, answer_line, prepare_explanation, send_and_explain
+from workbench.explain.intervals import Effect
+from workbench.explain.values import ExplainWish, Explanation, UnitEffect
+from workbench.sources.services import Services
+
+SHOWN = 5
+"""Units without effect that are listed, the largest first."""
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Ask if it costs something, search, and print the units by importance; the exit code is 1 if it ended early."""
+    wish = ExplainWish(
+        number=options.at,
+        grain="groups" if options.groups else "items",
+        method=options.method,
+        tries=options.tries,
+        budget=options.budget,
+        most=options.requests,
+        alike=options.alike,
+        to=options.to,
+        send_key=options.send_key,
+        fresh=options.fresh,
+    )
+    with Services() as services:
+        source = read_source_with_notes(services, options.source)
+        job = prepare_explanation(services, options_of(options), source, wish)
+        if not options.yes and not job.is_free:
+            require_confirmation(job.question, declined="nothing was sent", unasked=f"{job.question} {NEEDS_YES}")
+        show = None if options.json or not sys.stderr.isatty() else _show_progress
+        found = asyncio.run(send_and_explain(services, job, show))
+        if show:
+            print(file=sys.stderr)
+    if options.json:
+        print_json(explanation_json(job, found))
+    else:
+        print("\n".join(explanation_lines(job, found, line_width())))
+    return 0 if found.complete else 1
+
+
+def _show_progress(counts: AskedCounts) -> None:
+    print(f"\r· {counted(counts.sent, 'request')}, ${counts.cost:.4f}", end="", file=sys.stderr, flush=True)
+
+
+# For people
+
+
+def explanation_lines(job: ExplainJob, found: Explanation, width: int = 0) -> list[str]:
+    """The result as text: what was measured, what matters, and what does not."""
+    lines = [
+        f"request {job.job.number:,} to {job.job.model}: {counted(len(job.units), 'unit')} can be left out",
+        *_answer_lines(found),
+        _sent_line(found),
+    ]
+    if important := found.by_importance:
+        lines += ["", *(line for each in important for line in _unit_lines(job, each))]
+    if found.dead_weight:
+        lines += ["", *_dead_lines(job, found)]
+    if found.ended:
+        lines += ["", f"it ended early: {found.ended}", "what was answered is kept: run it again to go on"]
+    return [_fit(line, width) for line in lines]
+
+
+def _fit(line: str, width: int) -> str:
+    indent = len(line) - len(line.lstrip(" "))
+    shown = " " * indent + printable(line)
+    return fit_columns(shown, width) if width else shown
+
+
+def _answer_lines(found: Explanation) -> list[str]:
+    if found.reference is None:
+        return ["no answer came"]
+    unchanged = found.unchanged
+    whose = "the recorded answer" if found.is_recorded else "not the recorded answer, but what the model answers now"
+    same = f"{unchanged.tries - unchanged.changed} of {unchanged.tries}"
+    return [f"answer: {answer_line(found.reference)}", f"unchanged, it answers the same {same} times ({whose})"]
+
+
+def _sent_line(found: Explanation) -> str:
+    cost = "at a price that is not known" if found.cost is None else f"${found.cost:.4f}"
+    failed = f", {found.failed:,} of them failed" if found.failed else ""
+    kept = f"; {counted(found.kept, 'answer')} kept from before" if found.kept else ""
+    return f"{counted(found.sent, 'request')} sent{failed}, {cost}, {found.seconds:.1f} s{kept}"
+
+
+def _unit_lines(job: ExplainJob, each: UnitEffect) -> list[str]:
+    unit = each.unit
+    figure = f", effect {effect_text(each.effect)}" if each.effect else ""
+    return [
+        f"{each.verdict}: {unit.paths[-1]} {unit.kind} {unit.title}, {unit.tokens:,} tokens{figure}",
+        f"  {effect_sentence(job, each)}",
+    ]
+
+
+def effect_text(effect: Effect) -> str:
+    """An effect with its interval and the number of answers behind it."""
+    tally = effect.without
+    low, high = percent(effect.low, 0), percent(effect.high, 0)
+    return f"{percent(effect.value, 0)} ({low} to {high}; {tally.changed} of {tally.tries} changed)"
+
+
+def effect_sentence(job: ExplainJob, each: UnitEffect) -> str:
+    """What the model did without a unit."""
+    others = ", ".join(job.units[number].paths[-1] for number in each.partners)
+    what = "this result" if each.unit.kind == "result" else "it"
+    what = f"{what} and {others}" if others else what
+    tries = each.effect.without.tries if each.effect else 0
+    if not each.instead:
+        return f"without {what} the answer was the same in most of {tries} tries"
+    if each.asked_again:
+        return f"without {what} the model made the same call again ({each.times} of {tries})"
+    return f"without {what}: {each.instead} ({each.times} of {tries})"
+
+
+def _dead_lines(job: ExplainJob, found: Explanation) -> list[str]:
+    dead = found.dead_weight
+    effect = dead[0].effect
+    assert effect is not None
+    tally = effect.without
+    whole = sum(unit.tokens for unit in job.units) or 1
+    later = sum(each.unit.tokens * job.carried.get(each.unit.number, 1) for each in dead)
+    lines = [
+        f"no effect: {counted(len(dead), 'unit')}, {found.dead_tokens:,} tokens "
+        f"({percent(found.dead_tokens / whole, 0)} of what can be left out)",
+        f"  without all of them together the answer is the same ({tally.tries - tally.changed} of {tally.tries})",
+        f"  without them, this request and those after it would be smaller by {later:,} tokens in all",
+    ]
+    for each in dead[:SHOWN]:
+        lines.append(f"  {each.unit.paths[-1]} {each.unit.kind} {each.unit.title}, {each.unit.tokens:,} tokens")
+    if len(dead) > SHOWN:
+        lines.append(f"  and {len(dead) - SHOWN:,} smaller")
+    return lines
+
+
+# For programs
+
+
+def explanation_json(job: ExplainJob, found: Explanation) -> dict[str, Any]:
+    """The result as JSON."""
+    reference = found.reference
+    return {
+        "request": job.job.number,
+        "dialect": job.job.dialect,
+        "model": job.job.model,
+        "method": job.wish.method,
+        "complete": found.complete,
+        "ended": found.ended or None,
+        "answer": None
+        if reference is None
+        else {
+            "text": reference.text,
+            "calls": [{"tool": tool, "arguments": arguments} for tool, arguments in reference.calls],
+            "recorded": found.is_recorded,
+        },
+        "unchanged": {"tries": found.unchanged.tries, "changed": found.unchanged.changed},
+        "requests": {"sent": found.sent, "failed": found.failed, "kept": found.kept},
+        "cost": found.cost,
+        "seconds": round(found.seconds, 3),
+        "waited": round(found.waited, 3),
+        "no_effect": {"units": len(found.dead_weight), "tokens": found.dead_tokens},
+        "units": [_unit_json(job, each) for each in found.effects],
+    }
+
+
+def _unit_json(job: ExplainJob, each: UnitEffect) -> dict[str, Any]:
+    unit, effect = each.unit, each.effect
+    return {
+        "unit": unit.number,
+        "paths": list(unit.paths),
+        "kind": unit.kind,
+        "tool": unit.tool or None,
+        "title": unit.title,
+        "tokens": unit.tokens,
+        "later_requests": job.carried.get(unit.number, 1),
+        "verdict": each.verdict,
+        "partners": list(each.partners),
+        "effect": None
+        if effect is None
+        else {
+            "value": round(effect.value, 4),
+            "low": round(effect.low, 4),
+            "high": round(effect.high, 4),
+            "changed": effect.without.changed,
+            "tries": effect.without.tries,
+        },
+        "instead": each.instead or None,
+        "instead_times": each.times,
+        "asked_again": each.asked_again,
+    }
