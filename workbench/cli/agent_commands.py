@@ -87,7 +87,10 @@ def add_explain(commands: Commands[Parser]) -> None:
     method = "search by halving, or by random subsets with a sparse fit, which takes more requests (halving)"
     parser.add_argument("--method", choices=("halving", "subsets"), default="halving", help=method)
     parser.add_argument("--model", "-m", metavar="MODEL", help="ask this model, which speaks the same dialect")
-    where = "where it goes: an address, or rehearsal; by default to the provider of its dialect"
+    where = (
+        "where it goes: an address, rehearsal, or local: the embedded model, which says how likely it finds the "
+        "recorded answer; by default to the provider of its dialect"
+    )
     parser.add_argument("--to", default="", metavar="URL", help=where)
     key = "send the provider's key to the address of --to; without it, a key goes to the provider alone"
     parser.add_argument("--send-key", action="store_true", help=key)

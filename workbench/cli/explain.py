@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from math import exp
 from typing import Any
 
 from workbench.cli.asking import NEEDS_YES, require_confirmation
@@ -13,7 +14,6 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.config.text import counted, fit_columns, line_width, percent, print_json, printable
 from workbench.explain.asking import AskedCounts
 from workbench.explain.explaining import ExplainJob, answer_line, prepare_explanation, send_and_explain
-from workbench.explain.intervals import Effect
 from workbench.explain.values import ExplainWish, Explanation, UnitEffect
 from workbench.sources.services import Services
 
@@ -84,9 +84,12 @@ def _answer_lines(found: Explanation) -> list[str]:
     if found.reference is None:
         return ["no answer came"]
     unchanged = found.unchanged
-    whose = "the recorded answer" if found.is_recorded else "not the recorded answer, but what the model answers now"
     same = f"{unchanged.tries - unchanged.changed} of {unchanged.tries}"
-    return [f"answer: {answer_line(found.reference)}", f"unchanged, it answers the same {same} times ({whose})"]
+    answer = f"answer: {answer_line(found.reference)}"
+    if found.reference.logprob is not None:
+        return [answer, f"its log-probability after the unchanged request: {found.reference.logprob:.2f}"]
+    whose = "the recorded answer" if found.is_recorded else "not the recorded answer, but what the model answers now"
+    return [answer, f"the unchanged request is answered like this {same} times: {whose}"]
 
 
 def _sent_line(found: Explanation) -> str:
@@ -98,17 +101,22 @@ def _sent_line(found: Explanation) -> str:
 
 def _unit_lines(job: ExplainJob, each: UnitEffect) -> list[str]:
     unit = each.unit
-    figure = f", effect {effect_text(each.effect)}" if each.effect else ""
+    figure = f", effect {effect_text(each)}" if each.effect else ""
     return [
         f"{each.verdict}: {unit.paths[-1]} {unit.kind} {unit.title}, {unit.tokens:,} tokens{figure}",
         f"  {effect_sentence(job, each)}",
     ]
 
 
-def effect_text(effect: Effect) -> str:
+def effect_text(each: UnitEffect) -> str:
     """An effect with its interval and the number of answers behind it."""
-    tally = effect.without
+    if each.drop is not None:
+        drop = each.drop
+        return f"{drop.value:+.2f} nats ({drop.low:+.2f} to {drop.high:+.2f}; {counted(drop.tries, 'measurement')})"
+    effect = each.effect
+    assert effect is not None
     low, high = percent(effect.low, 0), percent(effect.high, 0)
+    tally = effect.without
     return f"{percent(effect.value, 0)} ({low} to {high}; {tally.changed} of {tally.tries} changed)"
 
 
@@ -118,6 +126,8 @@ def effect_sentence(job: ExplainJob, each: UnitEffect) -> str:
     what = "this result" if each.unit.kind == "result" else "it"
     what = f"{what} and {others}" if others else what
     tries = each.effect.without.tries if each.effect else 0
+    if each.drop is not None:
+        return f"without {what} the recorded answer is {exp(min(each.drop.value, 30)):,.0f} times less likely"
     if not each.instead:
         return f"without {what} the answer was the same in most of {tries} tries"
     if each.asked_again:
@@ -130,12 +140,13 @@ def _dead_lines(job: ExplainJob, found: Explanation) -> list[str]:
     effect = dead[0].effect
     assert effect is not None
     tally = effect.without
+    same = "the answer is the same" if dead[0].drop is None else "the answer is about as likely"
     whole = sum(unit.tokens for unit in job.units) or 1
     later = sum(each.unit.tokens * job.carried.get(each.unit.number, 1) for each in dead)
     lines = [
         f"no effect: {counted(len(dead), 'unit')}, {found.dead_tokens:,} tokens "
         f"({percent(found.dead_tokens / whole, 0)} of what can be left out)",
-        f"  without all of them together the answer is the same ({tally.tries - tally.changed} of {tally.tries})",
+        f"  without all of them together {same} ({tally.tries - tally.changed} of {tally.tries})",
         f"  without them, this request and those after it would be smaller by {later:,} tokens in all",
     ]
     for each in dead[:SHOWN]:
@@ -199,4 +210,12 @@ def _unit_json(job: ExplainJob, each: UnitEffect) -> dict[str, Any]:
         "instead": each.instead or None,
         "instead_times": each.times,
         "asked_again": each.asked_again,
+        "logprob_drop": None
+        if each.drop is None
+        else {
+            "value": round(each.drop.value, 4),
+            "low": round(each.drop.low, 4),
+            "high": round(each.drop.high, 4),
+            "tries": each.drop.tries,
+        },
     }

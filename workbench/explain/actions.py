@@ -6,11 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from workbench.sources.replay_answers import ReplayAnswer
 
 ALIKE = 0.9
 """The share of the same words from which on two texts are the same action."""
+LEAST_DROP = 2.0
+"""The fall of the log-probability from which on a scored answer counts as changed: it is seven times less likely."""
 _SPREAD = 1.1
 """Texts may differ by so much more than the unchanged request's answers differ from each other."""
 _FARTHEST = 0.9
@@ -32,13 +35,43 @@ class SameAction:
         return action_distance(self.reference, answer) <= self.threshold
 
 
+@dataclass(frozen=True, slots=True)
+class SameLikelihood:
+    """Decides whether the recorded answer is still about as likely."""
+
+    reference: ReplayAnswer
+    """The recorded answer, with its mean log-probability after the unchanged request."""
+    is_recorded: bool
+    threshold: float
+    """By how much the log-probability may fall."""
+
+    def is_same(self, answer: ReplayAnswer) -> bool:
+        """Whether the answer did not become much less likely."""
+        return likelihood_drop(self.reference, answer) <= self.threshold
+
+
+def likelihood_drop(reference: ReplayAnswer, answer: ReplayAnswer) -> float:
+    """By how much the log-probability fell; infinite if the answer failed."""
+    if answer.problem or answer.logprob is None or reference.logprob is None:
+        return inf
+    return reference.logprob - answer.logprob
+
+
+def _same_likelihood(scored: Sequence[ReplayAnswer]) -> SameLikelihood:
+    values = [each.logprob or 0.0 for each in scored]
+    mean, spread = sum(values) / len(values), max(values) - min(values)
+    return SameLikelihood(scored[0]._replace(logprob=mean), True, max(LEAST_DROP, 3 * spread))
+
+
 def same_action(
     recorded: ReplayAnswer | None, unchanged: Sequence[ReplayAnswer], alike: float = ALIKE
-) -> SameAction | None:
+) -> SameAction | SameLikelihood | None:
     """How to compare, learned from the answers to the unchanged request; None without an answer to compare with."""
     answers = [answer for answer in unchanged if not answer.problem]
     if not answers:
         return None
+    if answers[0].logprob is not None:
+        return _same_likelihood(answers)
     most = 1 - alike
     near = [recorded] if recorded and any(action_distance(recorded, each) <= most for each in answers) else []
     reference = near[0] if near else _typical(answers)

@@ -64,6 +64,8 @@ class Asker:
         self._on_answer = on_answer
         self._first_wait = first_wait
         self._answers: dict[Removed, list[ReplayAnswer]] = {}
+        self._dearest = 0.0
+        """The highest cost of an answer so far: the next one may cost as much."""
 
     def answers_without(self, removed: Removed) -> list[ReplayAnswer]:
         """The answers so far."""
@@ -104,7 +106,7 @@ class Asker:
         raise SearchEnded(f"{ATTEMPTS} tries of a request failed; the last one: {answer.problem}")
 
     def _check_budget(self) -> None:
-        counts, price = self.counts, self._job.cost
+        counts, price = self.counts, max(self._job.cost or 0.0, self._dearest)
         if counts.sent >= self._wish.most:
             raise SearchEnded(f"the limit of {self._wish.most:,} requests is reached; --requests sets another one")
         if price and counts.cost + price > self._wish.budget:
@@ -120,6 +122,8 @@ class Asker:
         counts.waited += seconds
         counts.is_priced = counts.is_priced and (answer.cost is not None or bool(answer.problem))
         if not answer.problem:
-            counts.cost += (self._job.cost or 0.0) if answer.cost is None else answer.cost
+            cost = (self._job.cost or 0.0) if answer.cost is None else answer.cost
+            counts.cost += cost
+            self._dearest = max(self._dearest, cost)
         if self._on_answer:
             self._on_answer(counts)

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 
 from workbench.config.errors import Refused, WrongCall
-from workbench.explain.actions import SameAction, commonest_answer, plain_call, same_action
+from workbench.explain.actions import SameAction, SameLikelihood, commonest_answer, plain_call, same_action
 from workbench.explain.asking import FIRST_WAIT, AskedCounts, Asker, SearchEnded, SendBody
 from workbench.explain.carrying import carrying_requests
 from workbench.explain.intervals import Tally, effect_of
 from workbench.explain.kept_answers import KeptAnswers
+from workbench.explain.local_scores import LocalScorer
 from workbench.explain.minimal_sets import FoundSets, KnownChanges, Removed, search_by_halving
 from workbench.explain.request_units import RequestUnit, units_in
 from workbench.explain.subset_fit import search_by_subsets
-from workbench.explain.values import ExplainWish, Explanation, UnitEffect, Verdict
+from workbench.explain.values import ExplainWish, Explanation, LikelihoodDrop, UnitEffect, Verdict
+from workbench.models.catalogue import REHEARSAL, is_local
 from workbench.models.tokens import counter_for
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer
@@ -43,7 +45,7 @@ class ExplainJob:
     @property
     def is_free(self) -> bool:
         """Whether sending it costs nothing."""
-        return self.job.is_free
+        return self.job.is_free or is_local(self.job.to)
 
     @property
     def expected(self) -> tuple[int, int]:
@@ -69,8 +71,11 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
     """Find the request and its units. Raises WorkbenchError."""
     if not 1 <= wish.tries <= 20:
         raise WrongCall(f"--tries: expected a number from 1 to 20, got {wish.tries}")
-    again = ReplayWish(number=wish.number, to=wish.to, send_key=wish.send_key)
+    scored = is_local(wish.to)
+    again = ReplayWish(number=wish.number, to=REHEARSAL if scored else wish.to, send_key=wish.send_key)
     job = prepare_replay(services, options, source, again)
+    if scored:
+        job = job._replace(to=wish.to)
     counter = counter_for(job.model)
     units = units_in(job.dialect, job.body, lambda text: counter.count(text).tokens, wish.grain)
     if not units:
@@ -85,6 +90,9 @@ async def send_and_explain(
 ) -> Explanation:
     """Explain the answer with requests to the provider, or to where the user wants them."""
     with KeptAnswers() as kept:
+        if is_local(job.job.to):
+            async with LocalScorer(job.job) as scorer:
+                return await explain_request(job, scorer.score_body, kept, on_answer)
         async with ReplaySender(services, job.job.place) as sender:
             return await explain_request(job, sender.send_body, kept, on_answer)
 
@@ -115,7 +123,7 @@ class _Explaining:
     def __init__(self, job: ExplainJob, asker: Asker) -> None:
         self._job = job
         self._asker = asker
-        self._same: SameAction | None = None
+        self._same: SameAction | SameLikelihood | None = None
         self._known = KnownChanges()
         self._found = FoundSets()
 
@@ -202,7 +210,7 @@ class _Explaining:
         tally = self._tally(rest)
         if self._found.complete and tally.tries:
             verdict: Verdict = "no effect" if tally.share <= 0.5 else "unclear"
-            return UnitEffect(unit, verdict, effect_of(tally, self._tally(NOTHING)))
+            return UnitEffect(unit, verdict, effect_of(tally, self._tally(NOTHING)), drop=self._drop(rest))
         alone = self._known.known_change(frozenset({unit.number})) is False
         return UnitEffect(unit, "no effect alone" if alone else "not tested")
 
@@ -220,10 +228,21 @@ class _Explaining:
             verdict,
             effect_of(tally, self._tally(NOTHING)),
             tuple(sorted(found - {unit.number})),
-            answer_line(answer) if answer else "",
+            answer_line(answer) if answer and answer.logprob is None else "",
             times,
-            bool(answer and unit.tool and call in map(plain_call, answer.calls)),
+            bool(answer and unit.tool and answer.logprob is None and call in map(plain_call, answer.calls)),
+            self._drop(found),
         )
+
+    def _drop(self, removed: Removed) -> LikelihoodDrop | None:
+        scores, calm = ([each.logprob or 0.0 for each in self._scored(which)] for which in (removed, NOTHING))
+        if not scores or not calm:
+            return None
+        value = sum(calm) / len(calm) - sum(scores) / len(scores)
+        return LikelihoodDrop(value, min(calm) - max(scores), max(calm) - min(scores), len(scores))
+
+    def _scored(self, removed: Removed) -> list[ReplayAnswer]:
+        return [each for each in self._asker.answers_without(removed) if each.logprob is not None]
 
 
 def answer_line(answer: ReplayAnswer) -> str:

@@ -43,6 +43,17 @@ class ExplainWish:
 
 
 @dataclass(frozen=True, slots=True)
+class LikelihoodDrop:
+    """By how much the log-probability of the recorded answer falls without a unit."""
+
+    value: float
+    low: float
+    high: float
+    """The interval: how far repeated measurements were apart."""
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnitEffect:
     """How much a unit mattered to the answer."""
 
@@ -58,6 +69,8 @@ class UnitEffect:
     """How many of the tries without it ended so."""
     asked_again: bool = False
     """Whether the model made the same call again that was left out."""
+    drop: LikelihoodDrop | None = None
+    """How much less likely the recorded answer became; None if answers were asked for instead."""
 
 
 @dataclass(frozen=True, slots=True)
