@@ -119,7 +119,7 @@ def test_an_early_end_says_why_and_exits_with_1(call: Call, planted: Path) -> No
         shown = call("explain", planted, "--to", url, "--yes", "--requests", "5")
     assert shown.code == 1
     assert "it ended early: the limit of 5 requests is reached" in shown.out
-    assert "what was answered is kept: run it again to go on" in shown.out
+    assert "the answers are kept: run it again to go on" in shown.out
     with serving(lambda _: (401, {"error": {"message": f"no {HOSTILE}"}})) as url:
         refused = call("explain", planted, "--to", url, "--yes")
     assert refused.code == 1

@@ -70,7 +70,7 @@ def explanation_lines(job: ExplainJob, found: Explanation, width: int = 0) -> li
     if found.dead_weight:
         lines += ["", *_dead_lines(job, found)]
     if found.ended:
-        lines += ["", f"it ended early: {found.ended}", "what was answered is kept: run it again to go on"]
+        lines += ["", f"it ended early: {found.ended}", "the answers are kept: run it again to go on"]
     return [_fit(line, width) for line in lines]
 
 

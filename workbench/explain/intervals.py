@@ -29,11 +29,12 @@ class Tally:
         weight = Z * Z / self.tries
         middle = (self.share + weight / 2) / (1 + weight)
         reach = Z * sqrt(self.share * (1 - self.share) / self.tries + weight / self.tries / 4) / (1 + weight)
-        return max(0.0, middle - reach), min(1.0, middle + reach)
+        # A rounding error must not put the share itself outside.
+        return min(self.share, max(0.0, middle - reach)), max(self.share, min(1.0, middle + reach))
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class MeasuredEffect:
     """How much more often the answer changes without an item than with it, in shares of the answers."""
 
     value: float
@@ -43,11 +44,11 @@ class Effect:
     """The answers that were counted without it. A figure is never shown without them."""
 
 
-def effect_of(without: Tally, unchanged: Tally) -> Effect:
+def effect_of(without: Tally, unchanged: Tally) -> MeasuredEffect:
     """The effect, compared with the answers to the unchanged request; the interval is Newcombe's."""
     value = without.share - unchanged.share
     low, high = without.interval
     calm_low, calm_high = unchanged.interval
     below = sqrt((without.share - low) ** 2 + (calm_high - unchanged.share) ** 2)
     above = sqrt((high - without.share) ** 2 + (unchanged.share - calm_low) ** 2)
-    return Effect(value, max(-1.0, value - below), min(1.0, value + above), without)
+    return MeasuredEffect(value, max(-1.0, value - below), min(1.0, value + above), without)

@@ -74,7 +74,7 @@ def units_in(
     made: list[RequestUnit] = []
     for part in parts:
         unit = _unit(len(made), part.items, count, first)
-        if _can_leave(dialect, body, unit):
+        if not unit.replaced or _can_be_replaced(dialect, body, unit):
             made.append(unit)
     return made
 
@@ -93,10 +93,10 @@ def _rewrite(units: Iterable[RequestUnit]) -> Rewrite:
     return Rewrite(exclude, mask=replaced)
 
 
-def _can_leave(dialect: DialectName, body: dict[str, Any], unit: RequestUnit) -> bool:
+def _can_be_replaced(dialect: DialectName, body: dict[str, Any], unit: RequestUnit) -> bool:
     try:
         body_without(dialect, body, [unit], [0])
-    except Refused:  # a first message with a picture alone, or a call that waits for its result
+    except Refused:  # such as a picture, which has no text
         return False
     return True
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.explain.actions import ALIKE
-from workbench.explain.intervals import Effect, Tally
+from workbench.explain.intervals import MeasuredEffect, Tally
 from workbench.explain.request_units import Grain, RequestUnit
 from workbench.sources.replay_answers import ReplayAnswer
 
@@ -59,7 +59,7 @@ class UnitEffect:
 
     unit: RequestUnit
     verdict: Verdict
-    effect: Effect | None = None
+    effect: MeasuredEffect | None = None
     """None if it was not measured."""
     partners: tuple[int, ...] = ()
     """The other units of its set."""
