@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, log2
 
@@ -20,10 +20,11 @@ from workbench.explain.subset_fit import search_by_subsets
 from workbench.explain.values import ExplainWish, Explanation, LikelihoodDrop, UnitEffect, Verdict
 from workbench.models.catalogue import REHEARSAL, is_local
 from workbench.models.tokens import counter_for
+from workbench.proxy.body_plans import plan_body
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer
 from workbench.sources.replay_sending import ReplaySender
-from workbench.sources.replaying import ReplayJob, ReplayWish, find_request, prepare_replay
+from workbench.sources.replaying import ReplayJob, ReplayWish, event_paths, find_request, prepare_replay
 from workbench.sources.services import Services
 from workbench.sources.source import Source
 
@@ -41,6 +42,13 @@ class ExplainJob:
     wish: ExplainWish
     carried: Mapping[int, int] = field(default_factory=dict)
     """By unit: how many requests of the session carried it, from this one on."""
+    events: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """By event of the log: its paths in the request."""
+
+    def events_of(self, units: Iterable[RequestUnit]) -> frozenset[int]:
+        """The events that these units consist of."""
+        gone = {path for unit in units for path in unit.paths}
+        return frozenset(seq for seq, paths in self.events.items() if gone.issuperset(paths))
 
     @property
     def is_free(self) -> bool:
@@ -82,7 +90,9 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
         raise Refused(f"request {job.number}: nothing can be left out: it has only the message that is answered")
     found = find_request(services, options, source, job.number)
     seq = found.recorded.marks[found.place].request
-    return ExplainJob(job, tuple(units), wish, carrying_requests(source.events, seq, job.dialect, units))
+    planned = plan_body(job.dialect, found.body, found.recorded.setup(found.recorded.marks[found.place].model))
+    carried = carrying_requests(source.events, seq, job.dialect, units)
+    return ExplainJob(job, tuple(units), wish, carried, event_paths(planned, source.events))
 
 
 async def send_and_explain(

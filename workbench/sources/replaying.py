@@ -222,7 +222,7 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
 
 
 def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Rewrite:
-    seqs = _seqs(planned, events) if wish.exclude or wish.mask else {}
+    seqs = event_paths(planned, events) if wish.exclude or wish.mask else {}
     sizes = {item.path: item for item in planned.items}
     exclude = frozenset(path for what in wish.exclude for path in _paths(what, seqs))
     mask: dict[str, str] = {}
@@ -239,7 +239,7 @@ def _is_result(items: Mapping[str, Any], path: str) -> bool:
     return path in items and items[path].kind == "result"
 
 
-def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
+def event_paths(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
     """By event of the log: its paths in the request."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
     places.add_events(events)
