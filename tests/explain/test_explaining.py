@@ -109,7 +109,7 @@ async def test_an_effect_has_its_interval_and_its_count(services: Services, tmp_
     assert (needed.effect.value, needed.effect.without.changed, needed.effect.without.tries) == (1.0, 3, 3)
     assert 0 < needed.effect.low < needed.effect.high == 1.0
     assert (needed.asked_again, needed.times, needed.instead) == (True, 3, "→ Read 7.py")
-    assert found.dead_tokens > 29 * 50
+    assert found.dead_tokens > 29 * 25  # calibrated by the small report
     for each in found.dead_weight:
         assert each.effect is not None
         assert (each.effect.value, each.effect.without.tries) == (0.0, 3)

@@ -19,7 +19,6 @@ from workbench.explain.request_units import RequestUnit, units_in
 from workbench.explain.subset_fit import search_by_subsets
 from workbench.explain.values import ExplainWish, Explanation, LikelihoodDrop, UnitEffect, Verdict
 from workbench.models.catalogue import REHEARSAL, is_local
-from workbench.models.tokens import counter_for
 from workbench.proxy.body_plans import plan_body
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer
@@ -84,15 +83,15 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
     job = prepare_replay(services, options, source, again)
     if scored:
         job = job._replace(to=wish.to)
-    counter = counter_for(job.model)
-    units = units_in(job.dialect, job.body, lambda text: counter.count(text).tokens, wish.grain)
+    found = find_request(services, options, source, job.number)
+    mark = found.recorded.marks[found.place]
+    setup = found.recorded.setup(mark.model)
+    units = units_in(job.dialect, job.body, lambda text: setup.counter.count(text).tokens, wish.grain)
     if not units:
         raise Refused(f"request {job.number}: nothing can be left out: it has only the message that is answered")
-    found = find_request(services, options, source, job.number)
-    seq = found.recorded.marks[found.place].request
-    planned = plan_body(job.dialect, found.body, found.recorded.setup(found.recorded.marks[found.place].model))
-    carried = carrying_requests(source.events, seq, job.dialect, units)
-    return ExplainJob(job, tuple(units), wish, carried, event_paths(planned, source.events))
+    carried = carrying_requests(source.events, mark.request, job.dialect, units)
+    paths = event_paths(plan_body(job.dialect, found.body, setup), source.events)
+    return ExplainJob(job, tuple(units), wish, carried, paths)
 
 
 async def send_and_explain(

@@ -6,6 +6,7 @@ import getopt
 import shlex
 from dataclasses import replace
 from functools import partial
+from heapq import nlargest
 from importlib import import_module
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from workbench.explain.explaining import ExplainJob, prepare_explanation, send_a
 from workbench.explain.output import explanation_lines
 from workbench.explain.values import ExplainWish, Explanation
 from workbench.sources.options import Options
-from workbench.tui.inspector.overrides import OverridePreview, preview_overrides, propose_overrides
+from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, preview_overrides, propose_overrides
 from workbench.tui.screens.free_space import mask_as_agreed
 from workbench.tui.screens.freeable import LEAST_TOKENS, asked_about, masking_figures
 from workbench.tui.screens.replay import open_session_source
@@ -93,16 +94,17 @@ async def _mask_events(host: Host, events: frozenset[int]) -> None:
 
 
 def _masking(shown: ContextView, events: frozenset[int]) -> tuple[list[Item], ContextPlan, OverridePreview]:
-    """The rows to mask in the next request, its plan, and the effect. Raises WorkbenchError."""
+    """The largest rows to mask in the next request, its plan, and the effect. Raises WorkbenchError."""
     if shown.queries is None:
         raise Refused("nothing can be changed here")
     before = shown.plan if shown.at is None else shown.queries.what_if(())
-    rows = [
+    able = [
         row
         for row in before.items.in_request()
         if row.seq in events and row.tokens >= LEAST_TOKENS and not row.pinned and row.state != "masked"
         if row.kind != "tool_call"
     ]
+    rows = nlargest(MOST_RUNS, able, key=lambda row: row.tokens)
     if not rows:
         raise Refused(
             f"nothing to mask: no item without effect of {LEAST_TOKENS} tokens or more is in the next request"
