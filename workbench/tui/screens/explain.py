@@ -155,7 +155,7 @@ class ExplainScreen(ModalScreen[frozenset[int]]):
         self._lines = explanation_lines(self._job, self._found)
         self.text.update(Content("\n".join(self._lines)))
         masks = "m masks what had no effect · " if self._found.dead_weight else ""
-        self.page.border_subtitle = f"{masks}y copies · Esc closes"
+        self.page.border_subtitle = one_line(f"{masks}y copies · Esc closes")
 
     def _show_counts(self, counts: AskedCounts) -> None:
         self.text.update(f"asking… {counted(counts.sent, 'request')} so far, ${counts.cost:.4f}")
