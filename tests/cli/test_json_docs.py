@@ -100,6 +100,16 @@ def test_replays(call: Call, tmp_path: Path) -> None:
     printed(call, "replay", tmp_path / "r.jsonl", "--to", "rehearsal")
 
 
+def test_explanations(call: Call, tmp_path: Path) -> None:
+    tool = {"id": "c", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
+    spare = {"type": "function", "function": {"name": "spare", "parameters": {"type": "object"}}}
+    listed = {"type": "function", "function": {"name": "list_files", "parameters": {"type": "object"}}}
+    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "list ."}], "tools": [listed, spare]}
+    said = {"choices": [{"message": {"role": "assistant", "content": "so", "tool_calls": [tool]}}]}
+    (tmp_path / "r.jsonl").write_text(json.dumps({"request": asked, "response": said}))
+    printed(call, "explain", tmp_path / "r.jsonl", "--to", "rehearsal")
+
+
 def test_checks(call: Call, session: str, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     outcome = call("check", session, tmp_path / "broken.json", "--max-tokens", "1", "--json")

@@ -48,6 +48,7 @@ PLACES = {
     "request": "The request as it will be sent",
     "resend": "A request to be sent again",
     "replay": "A request that is sent again",
+    "explain": "What an answer depended on",
     "account": "The ledger",
     "compaction": "The compaction panel",
     "progress": "A compaction that is being made",

@@ -73,6 +73,39 @@ def add_replay(commands: Commands[Parser]) -> None:
     add_json(parser)
 
 
+def add_explain(commands: Commands[Parser]) -> None:
+    """`explain`."""
+    text = "what the answer to a recorded request depended on: send it again with items left out"
+    parser = add_command(commands, "explain", "cli.explain:run_explain", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
+    which = "the N-th request, as `workbench requests` lists them; the last one by default"
+    parser.add_argument("--at", type=int, metavar="N", help=which)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--items", action="store_true", help="look at each item alone (the default)")
+    groups = "look at the messages of an iteration, all tools and the system prompt as one unit each"
+    what.add_argument("--groups", action="store_true", help=groups)
+    most = "spend at most so many dollars (1.00)"
+    parser.add_argument("--budget", metavar="DOLLARS", type=dollars_argument, default=1.0, help=most)
+    parser.add_argument("--requests", metavar="N", type=count_argument, default=200, help="send at most N (200)")
+    tries = "send the unchanged request so often, and confirm each finding with as many answers (3)"
+    parser.add_argument("--tries", metavar="N", type=count_argument, default=3, help=tries)
+    alike = "a text with this share of the same words is the same answer (90%%)"
+    parser.add_argument("--alike", metavar="PERCENT", type=percent_argument, default=0.9, help=alike)
+    method = "search by halving, or by random subsets with a sparse fit, which takes more requests (halving)"
+    parser.add_argument("--method", choices=("halving", "subsets"), default="halving", help=method)
+    parser.add_argument("--model", "-m", metavar="MODEL", help="ask this model, which speaks the same dialect")
+    where = (
+        "where it goes: an address, rehearsal, or local: the embedded model, which says how likely it finds the "
+        "recorded answer; by default to the provider of its dialect"
+    )
+    parser.add_argument("--to", default="", metavar="URL", help=where)
+    key = "send the provider's key to the address of --to; without it, a key goes to the provider alone"
+    parser.add_argument("--send-key", action="store_true", help=key)
+    parser.add_argument("--fresh", action="store_true", help="ask again for answers that are kept from before")
+    parser.add_argument("--yes", action="store_true", help="do not ask what it may cost")
+    add_json(parser)
+
+
 def add_lab(commands: Commands[Parser]) -> None:
     """`lab`."""
     text = "whole sessions under every policy: tokens, cost, and what the model would have missed"

@@ -118,6 +118,7 @@ def make_parser() -> Parser:
     own.add_serve(commands)
     own.add_plan(commands)
     agents.add_replay(commands)
+    agents.add_explain(commands)
     agents.add_lab(commands)
     agents.add_tune(commands)
     agents.add_waste(commands)

@@ -38,6 +38,10 @@ class ReplayAnswer(NamedTuple):
     cost: float | None = None
     seconds: float | None = None
     problem: str = ""
+    status: int | None = None
+    """The HTTP status of a new answer; 0 if no answer came."""
+    logprob: float | None = None
+    """The natural logarithm of its probability, if it was not asked for but scored."""
 
     @property
     def lines(self) -> list[str]:

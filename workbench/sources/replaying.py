@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.tables import read_table, shown_value
+from workbench.config.tables import shown_value
 from workbench.config.text import whole_number
 from workbench.context.stages.mask import mask_marker
 from workbench.log.events import (
@@ -28,16 +26,14 @@ from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.sources.log_places import LogPlaces
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession, make_setup
-from workbench.sources.replay_answers import ReplayAnswer, priced_answer, priced_row, recorded_answer
+from workbench.sources.replay_answers import ReplayAnswer, priced_row, recorded_answer
+from workbench.sources.replay_sending import ReplayPlace, ReplaySender, proxy_settings
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.dialects import DIALECTS, read_answer
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten
-
-if TYPE_CHECKING:
-    from workbench.proxy.routes import ProxySettings
 
 MOST = 20
 """How many times one command may send a request. Each time is paid for."""
@@ -106,6 +102,11 @@ class ReplayJob(NamedTuple):
     def is_free(self) -> bool:
         """Whether sending it costs nothing."""
         return self.to == REHEARSAL
+
+    @property
+    def place(self) -> ReplayPlace:
+        """Where it is sent, and how."""
+        return ReplayPlace(self.dialect, self.model, self.headers, self.to, self.sends_key)
 
     @property
     def question(self) -> str:
@@ -202,15 +203,8 @@ def _address(services: Services, dialect: DialectName, model: str, to: str, wish
     """The server in words, and whether a key is sent to it."""
     from workbench.proxy.replay_targets import target_of
 
-    found = target_of(dialect, model, to, _proxy_settings(services), send_key=wish.send_key)
+    found = target_of(dialect, model, to, proxy_settings(services), send_key=wish.send_key)
     return found.described, found.sends_key
-
-
-def _proxy_settings(services: Services) -> ProxySettings:
-    from workbench.proxy.routes import ProxySettings
-
-    settings = services.settings
-    return read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
 
 
 def _place(recorded: RecordedSession, number: int | None) -> int:
@@ -228,7 +222,7 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
 
 
 def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Rewrite:
-    seqs = _seqs(planned, events) if wish.exclude or wish.mask else {}
+    seqs = event_paths(planned, events) if wish.exclude or wish.mask else {}
     sizes = {item.path: item for item in planned.items}
     exclude = frozenset(path for what in wish.exclude for path in _paths(what, seqs))
     mask: dict[str, str] = {}
@@ -245,7 +239,7 @@ def _is_result(items: Mapping[str, Any], path: str) -> bool:
     return path in items and items[path].kind == "result"
 
 
-def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
+def event_paths(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
     """By event of the log: its paths in the request."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
     places.add_events(events)
@@ -270,22 +264,6 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
 
 async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
     """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
-    # late: aiohttp takes a fifth of a second
-    from workbench.proxy.resending import ResentRequest, key_for, resend_request
-    from workbench.proxy.routes import Upstreams
-    from workbench.rehearsal.server import RehearsalServer
-
-    async with AsyncExitStack() as stack:
-        to = job.to
-        if job.is_free:
-            to = (await stack.enter_async_context(RehearsalServer(keep=1))).url
-        settings = _proxy_settings(services)
-        upstreams = Upstreams(to, settings)
-        key = await in_background(lambda: key_for(job.dialect, job.model, needed=not to)) if job.sends_key else ""
-        sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
+    async with ReplaySender(services, job.place) as sender:
         for _ in range(job.times):
-            came = await resend_request(sent, upstreams, key, settings.largest)
-            answer, used = read_answer(job.dialect, came.body)
-            made = priced_answer(services.catalogue, job.model, answer, used, (came.took or 0) / 1000)
-            problem = came.problem or ("" if answer else "nothing was answered")
-            yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)
+            yield await sender.send_body(job.body)

@@ -77,6 +77,12 @@ class _Rewriting:
         self._items = placed_items(dialect, body, sections)
         self._sections = {name: list(entries) for name, entries in sections.items()}
         self._last = len(sections["messages"]) - 1
+        self._by_path: dict[str, list[PlacedItem]] = {}
+        """The items at and below each path."""
+        for placed in self._items:
+            names = placed.item.path.split(".")
+            for end in range(1, len(names) + 1):
+                self._by_path.setdefault(".".join(names[:end]), []).append(placed)
 
     def rewritten_body(self, rewrite: Rewrite) -> dict[str, Any]:
         """The body with items left out, masked and edited."""
@@ -104,10 +110,9 @@ class _Rewriting:
     # Which items are removed
 
     def _named(self, path: str) -> list[PlacedItem]:
-        found = [each for each in self._items if each.item.path == path or each.item.path.startswith(f"{path}.")]
-        if not found:
+        if path not in self._by_path:
             raise WrongCall(f"{path}: the request has nothing there")
-        return found
+        return self._by_path[path]
 
     def _leaving(self, rewrite: Rewrite) -> set[PlacedItem]:
         """All items to remove together with those named. Raises an error if one of them has to be kept."""

@@ -88,6 +88,19 @@ async def replay_shown_request(host: Host, argument: str) -> None:
 
 
 @COMMANDS.register(
+    "explain",
+    "explain the answer",
+    "what the answer to the request in view depended on: send it again with items left out; m masks what had no effect",
+    argument="[WORDS]",
+)
+async def explain_answer(host: Host, argument: str) -> None:
+    """Explain the answer, with options as on the command line: `--groups --to local`."""
+    from workbench.tui.screens.explain import explain_shown_request
+
+    await explain_shown_request(host, argument)
+
+
+@COMMANDS.register(
     "go-to",
     "go to a request",
     "go to a request by its number",

@@ -34,7 +34,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import HintsChanged, Jump, MarkEvent
+from workbench.tui.messages import HintsChanged, Jump, MarkEvent, Run
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy_to_clipboard
 from workbench.views.context_view import ContextView
@@ -72,6 +72,7 @@ class InspectorPane(DecidingPane):
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
         Binding("L", "free('largest')", "free space: the largest items", id="inspector.largest"),
         Binding("M", "free('unneeded')", "free space: what is no longer needed", id="inspector.waste"),
+        Binding("E", "explain", "what the answer depended on", id="inspector.explain"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -298,6 +299,10 @@ class InspectorPane(DecidingPane):
             self.row_list.notice = problem_line("this row has no message in the chat")
 
     # Other screens
+
+    def action_explain(self) -> None:
+        """Run the command that explains the answer to the request in view."""
+        self.post_message(Run("explain"))
 
     def action_request(self) -> None:
         """Show the request."""

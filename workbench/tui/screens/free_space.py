@@ -189,7 +189,13 @@ async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
     if shown is None:
         raise Refused("nothing is open yet")
     made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
-    if made is None or not await host.make_writable():
+    if made is not None:
+        await mask_as_agreed(host, made)
+
+
+async def mask_as_agreed(host: Host, made: OverridePreview) -> None:
+    """Mask the items that the user agreed to. For a file, a session is made first if the user agrees."""
+    if not await host.make_writable():
         return
     for at, each in enumerate(made.choice.decisions):
         host.model.decide(each.action, each.first, each.last, joined=at > 0)

@@ -1,0 +1,94 @@
+"""What the answer depended on, from the screen: asked for, explained, and what had no effect is masked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.provider import Answer, Provider
+from tui.play import program, settle, told, until
+from tui.screens.looking import seen
+from workbench.config.errors import WrongCall
+from workbench.explain.values import ExplainWish
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.tui.messages import Send
+from workbench.tui.screens.explain import ExplainScreen, read_explain_words
+from workbench.tui.widgets.dialogs import ConfirmDialog
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def answered(text: str) -> dict[str, Any]:
+    used = {"prompt_tokens": 900, "completion_tokens": 9}
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"model": "gpt-4o", "choices": [choice], "usage": used}
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A request with two files that were read."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
+    for number in range(2):
+        function = {"name": "read", "arguments": json.dumps({"path": f"{number}.py"})}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"[b]line {number}[/b]\n" * 200})
+    messages.append({"role": "user", "content": "and now?"})
+    line = {"request": {"model": "gpt-4o", "messages": messages}, "response": answered("Two files.")}
+    path = tmp_path / "requests.jsonl"
+    path.write_text(json.dumps(line), "utf-8")
+    return path
+
+
+async def test_it_asks_explains_and_masks_what_had_no_effect(services: Services, recording: Path) -> None:
+    body = json.dumps(answered("Two files.")).encode()
+    async with (
+        Provider(Answer(body=body, content_type="application/json")) as provider,
+        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
+    ):
+        screen.send_or_run(Send(f"/explain --to {provider.url}"))
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await seen(pilot, "without some of its 3 units to gpt-4o", "at most $1.00 or 200 requests")
+        assert provider.requests == []
+        await pilot.press("y")
+        await until(lambda: isinstance(pilot.app.screen, ExplainScreen))
+        await seen(pilot, "explain the answer to request 3", "no effect: 3 units", "m masks what had no effect")
+        assert len(provider.requests) == 6
+        await pilot.press("m")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await seen(pilot, "mask 2 items: frees", "mask them")
+        await pilot.press("y")
+        await seen(pilot, "session")  # a file cannot be changed: it becomes a session
+        await pilot.press("y")
+        await until(lambda: "masked 2 items, which frees" in told(pilot.app))
+
+
+async def test_the_key_explains_the_request_in_view(services: Services, talk: Path) -> None:
+    async with program(services, (120, 40), ref=str(talk)) as (pilot, screen):
+        screen.focus_pane("context")
+        await settle(pilot)
+        await pilot.press("E")
+        await until(lambda: "in the log" in told(pilot.app) or "the log holds" in told(pilot.app))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_it_is_readable_at_every_size(services: Services, recording: Path, size: tuple[int, int]) -> None:
+    async with program(services, size, ref=str(recording)) as (pilot, screen):
+        screen.send_or_run(Send("/explain --to rehearsal --groups"))
+        await until(lambda: isinstance(pilot.app.screen, ExplainScreen))
+        await seen(pilot, "units can be left out", "Esc closes")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+
+
+def test_words_are_read_as_on_the_command_line() -> None:
+    options, wish = read_explain_words("--groups --budget $0.5 --tries 5 -m other --to http://h --send-key")
+    assert options == Options(model="other")
+    assert wish == ExplainWish(grain="groups", budget=0.5, tries=5, to="http://h", send_key=True)
+    for wrong in ("--what", "more", "--budget x", "--tries 1.5", "--budget -1", "'"):
+        with pytest.raises(WrongCall, match="expected --groups"):
+            read_explain_words(wrong)
