@@ -119,6 +119,7 @@ def make_parser() -> Parser:
     own.add_plan(commands)
     agents.add_replay(commands)
     agents.add_lab(commands)
+    agents.add_judge(commands)
     agents.add_tune(commands)
     agents.add_waste(commands)
     agents.add_check(commands)
