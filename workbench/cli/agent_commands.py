@@ -77,6 +77,8 @@ def add_lab(commands: Commands[Parser]) -> None:
     asked = "ask the model for the summaries of compactions, instead of taking the digest; says first what it may cost"
     parser.add_argument("--summarise", action="store_true", help=asked)
     parser.add_argument("--yes", action="store_true", help="with --summarise: do not ask what it may cost")
+    known = "ask N questions about the session, by rule: how many does the last request still answer?"
+    parser.add_argument("--judge", metavar="N", type=count_argument, help=known)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON, for programs")
     how.add_argument("--csv", metavar="FILE", help="write a line per session and policy (-: to standard output)")

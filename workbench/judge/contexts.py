@@ -11,7 +11,6 @@ from workbench.compaction.record import read_details
 from workbench.compaction.summariser import run_in_thread
 from workbench.compaction.values import CompactionPreview, CompactionRefused
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import counted
 from workbench.context.items import Item
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
@@ -102,10 +101,11 @@ def compacted_context(services: Services, options: Options, source: Source, even
     asked = replace(options, policy="", knobs=(), model="")
     plan = opening_setup(services, asked, source).plan(source.events[: event.seq])
     made_by = read_details(event.body.meta).made_by or ""
-    return _planned(f"compaction {event.seq}", plan, made_by, event.body.summary)
+    return plan_context(f"compaction {event.seq}", plan, made_by, event.body.summary)
 
 
-def _planned(name: str, plan: ContextPlan, made_by: str = "", summary: str = "", note: str = "") -> PlannedContext:
+def plan_context(name: str, plan: ContextPlan, made_by: str = "", summary: str = "", note: str = "") -> PlannedContext:
+    """What a model knows with the request of this plan."""
     items = conversation_items(plan)
     text = joined_blocks(context_blocks(items))
     context = JudgedContext(name, text, plan.totals.tokens, made_by, summary, note)
@@ -162,7 +162,7 @@ async def write_context(
     setup, preview = to_write.setup, to_write.preview
     name = setup.loaded.policy.name
     if preview is None:
-        return WrittenSummary(_planned(name, setup.plan(source.events), note=to_write.note))
+        return WrittenSummary(plan_context(name, setup.plan(source.events), note=to_write.note))
     async with compactor_for(services, to_write.options, setup, digest=not preview.model) as compactor:
         if known is not None:
             digest = await compactor.draft(source.events, preview, digest=True)
@@ -172,9 +172,4 @@ async def write_context(
         body = compactor.body(draft)
     plan = setup.planner(source.events).plan_with(body)
     note = "; ".join(draft.problems) if draft.made_by == DIGEST and preview.model else ""
-    return WrittenSummary(_planned(name, plan, draft.made_by, draft.summary, note), draft.cost, draft.problems)
-
-
-def contexts_words(contexts: Sequence[JudgedContext]) -> str:
-    """The contexts in words."""
-    return counted(len(contexts), "context")
+    return WrittenSummary(plan_context(name, plan, draft.made_by, draft.summary, note), draft.cost, draft.problems)

@@ -10,7 +10,7 @@ from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabPoint, SourceRun
 
 _TEXTS = frozenset({"source", "model", "policy"})
-_FRACTIONS = frozenset({"misses_per_100", "cost"})
+_FRACTIONS = frozenset({"misses_per_100", "cost", "judged"})
 
 
 def load_parquet() -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.compaction.compactor import DIGEST
-from workbench.config.text import counted, printable, table
+from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, PolicyRun, SourceRun
 from workbench.lab.waste.costs import WasteReport
@@ -34,6 +34,8 @@ FIGURES = (
     "cache_written",
     "cost",
     "invalid",
+    "judged",
+    "judged_probes",
 )
 """The figures of a policy, in the order of the columns."""
 
@@ -51,8 +53,16 @@ def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "peak": max(row["peak"] for row in rows),
         "misses_per_100": round(100 * found["misses"] / requests, 2) if requests else 0.0,
         "cost": round(sum(costs), 6) if costs else None,
+        "judged": _judged_mean(rows),
     }
     return {"policy": rows[0]["policy"]} | found
+
+
+def _judged_mean(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The share of all questions that are still answered; None if none was asked."""
+    probes = sum(row["judged_probes"] for row in rows)
+    right = sum((row["judged"] or 0.0) * row["judged_probes"] for row in rows)
+    return round(right / probes, 4) if probes else None
 
 
 def _run_figures(run: PolicyRun) -> dict[str, Any]:
@@ -74,6 +84,8 @@ def _run_figures(run: PolicyRun) -> dict[str, Any]:
         "cache_written": run.cache_written,
         "cost": run.cost,
         "invalid": run.invalid,
+        "judged": run.judged.mean if run.judged else None,
+        "judged_probes": run.judged.probes if run.judged else 0,
     }
 
 
@@ -127,6 +139,7 @@ def lab_csv(sources: Sequence[SourceRun]) -> str:
 
 _COLUMNS = (
     *("policy", "input tokens", "peak", "did not fit", "compactions", "misses", MISSED_IN_100, "cache read", "cost"),
+    "judged",
 )
 _GIVE_WAY = ("cache read", "peak", "compactions", "did not fit", "misses")
 """The columns to leave out, in this order, where a terminal is too narrow. `did not fit` stays if anything did not
@@ -226,10 +239,12 @@ def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
             f"{row['misses_per_100']:.1f}",
             f"{row['cache_read']:,}",
             "–" if row["cost"] is None else f"${row['cost']:,.2f}",
+            "–" if row["judged"] is None else f"{percent(row['judged'], 0)} of {row['judged_probes']:,}",
         )
         for row in rows
     ]
-    columns = list(range(len(_COLUMNS)))
+    is_judged = any(row["judged"] is not None for row in rows)
+    columns = list(range(len(_COLUMNS) - (not is_judged)))
     says_overflow = any(row["overflows"] for row in rows)
     gone = iter([each for each in _GIVE_WAY if each != "did not fit" or not says_overflow])
     while True:

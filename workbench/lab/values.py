@@ -47,6 +47,16 @@ class LabCompaction(NamedTuple):
     """Why the model that should write it did not."""
 
 
+class JudgedShare(NamedTuple):
+    """How many questions about the session its last request still answers, by rule."""
+
+    probes: int
+    mean: float
+    low: float | None
+    high: float | None
+    """The bootstrap interval; None with too few probes."""
+
+
 class LabPoint(NamedTuple):
     """One request under one policy."""
 
@@ -82,6 +92,8 @@ class PolicyRun:
     """The model that the policy asks for summaries, even if the digest wrote them here."""
     is_window_guessed: bool = False
     """Whether the window is a guess: the model's is unknown, and no option set one."""
+    judged: JudgedShare | None = None
+    """None if it was not asked for, or if nothing could be asked."""
 
     @property
     def tokens(self) -> int:
