@@ -16,6 +16,7 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, line_width, print_json, printable
+from workbench.context.load import DEFAULT
 from workbench.judge.asking import asked_model
 from workbench.judge.budget import CostEstimate, Spending, price_words
 from workbench.judge.contexts import (
@@ -35,7 +36,7 @@ from workbench.judge.runner import JudgeEnd, JudgeRun, is_rehearsed
 from workbench.judge.values import HAND, Grade
 from workbench.log.events import Compaction
 from workbench.models.catalogue import is_built_in
-from workbench.sources.recorded import RecordedSession, policy_for
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source
 
@@ -118,7 +119,7 @@ async def _contexts(call: _Call) -> tuple[JudgedSource, JudgeRecord, list[Planne
         return base, JudgeRecord(base.key), [compacted_context(services, asked, source, event)]
     base = judged_source(services, asked, source, source.events)
     record = JudgeRecord(base.key)
-    policies = list(dict.fromkeys(options.policies or [policy_for(services, asked, source)]))
+    policies = list(dict.fromkeys(options.policies or [source.policy or services.settings.policy or DEFAULT]))
     summariser = call.model if options.summarise else ""
     recorded = RecordedSession(services, replace(asked, model=""), source) if source.recorded else None
     planned = [await plan_compaction(services, asked, source, policy, summariser, recorded) for policy in policies]

@@ -72,6 +72,8 @@ def interval_words(score: Score) -> str:
 def _compared(judgement: Judgement) -> list[str]:
     """Which contexts differ from the best one."""
     best, worse = judgement.best(), judgement.worse_than_best()
+    if best is None and not judgement.probes and not judgement.uncontrolled:
+        return ["no score: there is nothing to ask about in what is replaced"]
     if best is None:
         return ["no score: nothing was graded"]
     if len(judgement.contexts) < 2:
