@@ -19,6 +19,7 @@ OWN_NAMES: tuple[str, ...] = (
     "config",
     "context",
     "demo",
+    "judge",
     "lab",
     "library",
     "live",

@@ -11,7 +11,7 @@ from workbench.judge.grading import grade_by_rule
 from workbench.judge.requests import questions_message
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.values import Probe
-from workbench.rehearsal.probe_reading import UNKNOWN, ContextReader
+from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader
 from workbench.rehearsal.probe_requests import answer_to_probes
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
@@ -28,7 +28,7 @@ NOISE = [
 
 
 def graded(context: str) -> dict[str, float]:
-    answers = ContextReader(context).answer_all([probe.question for probe in PROBES])
+    answers = ProbeReader(context).answer_all([probe.question for probe in PROBES])
     return {probe.id: score(probe, answer) for probe, answer in zip(PROBES, answers, strict=True)}
 
 
@@ -48,7 +48,7 @@ def test_everything_is_answered_from_a_perfect_summary() -> None:
 
 
 def test_nothing_is_known_about_an_empty_context() -> None:
-    assert set(ContextReader("").answer_all([probe.question for probe in PROBES])) == {UNKNOWN}
+    assert set(ProbeReader("").answer_all([probe.question for probe in PROBES])) == {UNKNOWN}
 
 
 lines = st.lists(st.sampled_from([*ALL_LINES, *NOISE]), max_size=12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from support.logs import number
@@ -42,7 +42,7 @@ FILES = ("src/pool/worker.py", "src/pool/limits.py")
 ERROR = "ValueError: pool size 48 exceeds the limit of 32"
 
 
-def call(at: int, tool: str, arguments: dict[str, object], result: str) -> list[Body]:
+def call(at: int, tool: str, arguments: Mapping[str, object], result: str) -> list[Body]:
     """A call and its result."""
     return [ToolCall(f"c{at}", tool, json.dumps(arguments), f"g{at}"), ToolResult(f"c{at}", result)]
 

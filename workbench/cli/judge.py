@@ -53,7 +53,7 @@ class _Call(NamedTuple):
     judge: str
     spending: Spending
 
-    def say(self, line: str) -> None:
+    def report_step(self, line: str) -> None:
         """Report a step on standard error."""
         if not self.options.json:
             print(printable(f"· {line}"), file=sys.stderr)
@@ -90,18 +90,18 @@ async def _judged(call: _Call) -> tuple[Judgement, JudgeEnd, JudgeRecord]:
         if call.judge != call.model:
             judge = await stack.enter_async_context(asked_model(call.services, call.judge))
         task = JudgeTask(base, tuple(contexts), call.model, call.judge, options.probes, tries)
-        run = JudgeRun(task, record, answerer, judge, call.spending, call.say)
+        run = JudgeRun(task, record, answerer, judge, call.spending, call.report_step)
         fitting = tuple(each for each in contexts if not run.too_large(each.context))
         for each in contexts:
             if each not in fitting:
-                call.say(
+                call.report_step(
                     f"{each.context.name} is left out: {call.model} has no room for its {each.context.tokens:,} tokens"
                 )
         if not fitting:
             raise Refused(f"no context fits {call.model}; --window makes them smaller, --model names another model")
         if fitting != task.contexts:
             task = JudgeTask(base, fitting, call.model, call.judge, options.probes, tries)
-            run = JudgeRun(task, record, answerer, judge, call.spending, call.say)
+            run = JudgeRun(task, record, answerer, judge, call.spending, call.report_step)
         _agree(call, run.estimate())
         end = await run.finish_judgement()
     _grade_by_hand(options.grade or (), options.why, judgement_of(task, record), record)
@@ -149,7 +149,7 @@ def _agree_to_summaries(call: _Call, previews: Sequence[object]) -> None:
 
 def _agree(call: _Call, estimate: CostEstimate) -> None:
     """Say what it may cost, and ask if it may cost anything."""
-    call.say(estimate.words())
+    call.report_step(estimate.words())
     if estimate.is_free or not estimate.requests or call.options.yes:
         return
     limit = f", and stops before it costs more than ${call.options.budget:.2f}"

@@ -67,7 +67,7 @@ class AskedModel:
         size = tokens + self.setup.counter.count(prompt.text).tokens + FRAMES
         return Usage(self.name, size, completion=completion + SPARE)
 
-    async def ask(self, prompt: JudgePrompt, message: str, completion: int, spending: Spending) -> JudgeReply:
+    async def ask_model(self, prompt: JudgePrompt, message: str, completion: int, spending: Spending) -> JudgeReply:
         """Send a message. `completion`: tokens that the answer may have. Raises ModelFailure or BudgetUsedUp."""
         plan = summary_request_plan(self.setup, Prompt(prompt.name, prompt.text), message)
         if not plan.verdict.fits:

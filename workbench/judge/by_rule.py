@@ -7,14 +7,14 @@ from math import ceil
 from typing import NamedTuple
 
 from workbench.judge.choosing import choose_probes
-from workbench.judge.context_text import joined_blocks
+from workbench.judge.context_text import blocks_holding, joined_blocks
 from workbench.judge.contexts import JudgedSource, PlannedContext, replaced_events
 from workbench.judge.grading import RIGHT, WRONG, grade_by_rule
 from workbench.judge.judgement import MORE
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.scores import score_of
 from workbench.judge.values import KINDS, Probe, ProbeKind, Score
-from workbench.rehearsal.probe_reading import ContextReader
+from workbench.rehearsal.probe_reading import ProbeReader
 
 
 class RuleScores(NamedTuple):
@@ -30,7 +30,9 @@ def prepare_probes(source: JudgedSource, contexts: Sequence[PlannedContext], wan
     """The probes to ask: made by rule, and answered from the full context."""
     made = probes_by_rule(source.items)
     pool = choose_probes(made, ceil(wanted * MORE), replaced_events(source, contexts))
-    passed = [probe for probe, score in _scored(pool, joined_blocks(source.blocks)) if score == RIGHT]
+    # More lines never cost the reader an answer. So what it finds in these blocks it finds in all of them, too.
+    holding = blocks_holding(source.blocks, {event for probe in pool for event in probe.events})
+    passed = [probe for probe, score in _scored(pool, joined_blocks(holding)) if score == RIGHT]
     return choose_probes(passed, wanted, {event for probe in passed for event in probe.events})
 
 
@@ -41,7 +43,7 @@ def judge_by_rule(source: JudgedSource, contexts: Sequence[PlannedContext], want
 
 
 def _scored(probes: Sequence[Probe], context: str) -> list[tuple[Probe, float]]:
-    answers = ContextReader(context).answer_all([probe.question for probe in probes]) if probes else []
+    answers = ProbeReader(context).answer_all([probe.question for probe in probes]) if probes else []
     grades = [grade_by_rule(probe, answer) for probe, answer in zip(probes, answers, strict=True)]
     return [(probe, grade.score if grade else WRONG) for probe, grade in zip(probes, grades, strict=True)]
 

@@ -19,6 +19,8 @@ class ContextBlock(NamedTuple):
 
     id: str
     text: str
+    call: str = ""
+    """The id of the call that it is the result of."""
 
 
 def conversation_items(plan: ContextPlan) -> list[Item]:
@@ -35,7 +37,7 @@ def context_blocks(items: Iterable[Item]) -> list[ContextBlock]:
             if item.kind == "tool_call":
                 calls[item.call_id] = item.id
             call = calls.get(item.call_id, "") if item.kind == "tool_result" else ""
-            found.append(ContextBlock(item.id, source_block(item, call=call).text))
+            found.append(ContextBlock(item.id, source_block(item, call=call).text, call))
     return found
 
 
@@ -47,6 +49,16 @@ def joined_blocks(blocks: Iterable[ContextBlock]) -> str:
 def whole_events(items: Iterable[Item]) -> set[str]:
     """The ids of the rows that are sent as they were."""
     return {item.id for item in items if item.state == "sent" and (item.text is None or item.text == item.original)}
+
+
+def blocks_holding(blocks: Sequence[ContextBlock], events: Collection[str]) -> list[ContextBlock]:
+    """The blocks of these events, of the results of these calls, and the ones right after them."""
+    before, found = "", []
+    for block in blocks:
+        if block.id in events or block.call in events or before in events:
+            found.append(block)
+        before = block.id
+    return found
 
 
 def blocks_around(

@@ -136,10 +136,10 @@ class JudgeRecord:
             case "written":
                 self.asked_for.add(f"{value['model']} {value['prompt']}")
             case "answer":
-                probe, context, model, text, prompt = (
+                of, context, model, text, prompt = (
                     str(value[name]) for name in ("probe", "context", "model", "text", "prompt")
                 )
-                self._keep_answer(ProbeAnswer(probe, context, model, int(value["attempt"]), text, prompt))
+                self._keep_answer(ProbeAnswer(of, context, model, int(value["attempt"]), text, prompt))
             case "grade" if 0 <= float(value["score"]) <= 1:
                 by, why, prompt = (str(value[name]) for name in ("by", "why", "prompt"))
                 grade = Grade(str(value["probe"]), str(value["answer"]), float(value["score"]), by, why, prompt)

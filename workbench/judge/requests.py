@@ -46,14 +46,14 @@ def in_frame(text: str) -> str:
     return _TAG.sub("‹", text)
 
 
-def one_line(text: str, most: int = LONGEST_ANSWER) -> str:
+def framed_line(text: str, most: int = LONGEST_ANSWER) -> str:
     """A text in one line of bounded length."""
     return in_frame(" ".join(text.split()))[:most]
 
 
 def questions_message(context: str, questions: Sequence[str]) -> str:
     """Questions about a context. The context comes first, so that a provider's cache has it for the next ones."""
-    numbered = "\n".join(f"{number}. {one_line(question)}" for number, question in enumerate(questions, 1))
+    numbered = "\n".join(f"{number}. {framed_line(question)}" for number, question in enumerate(questions, 1))
     return f"<context>\n{in_frame(context)}\n</context>\n\n<questions>\n{numbered}\n</questions>"
 
 
@@ -84,9 +84,9 @@ def grading_message(items: Sequence[GradedItem]) -> str:
     """Answers to grade."""
     lines = []
     for number, item in enumerate(items, 1):
-        lines.append(f"{number}. question: {one_line(item.question)}")
-        lines.append(f"   expected: {one_line(item.expected)}")
-        lines.append(f"   answer: {one_line(item.answer)}")
+        lines.append(f"{number}. question: {framed_line(item.question)}")
+        lines.append(f"   expected: {framed_line(item.expected)}")
+        lines.append(f"   answer: {framed_line(item.answer)}")
     return "<answers>\n" + "\n".join(lines) + "\n</answers>"
 
 
@@ -96,7 +96,7 @@ def numbered_grades(text: str, count: int) -> dict[int, tuple[float, str]]:
     for number, words in numbered_answers(text, count).items():
         grade = _GRADE.match(words)
         if grade:
-            found[number] = WORDS[grade[1].lower()], one_line(grade[2], LONGEST_PROBE)
+            found[number] = WORDS[grade[1].lower()], framed_line(grade[2], LONGEST_PROBE)
     return found
 
 
@@ -119,7 +119,7 @@ def written_probes(text: str, texts: Mapping[str, str], model: str) -> list[Prob
             continue
         if not (isinstance(question, str) and isinstance(answer, str)):
             continue
-        question, answer = one_line(question, LONGEST_PROBE), one_line(answer, LONGEST_PROBE)
+        question, answer = framed_line(question, LONGEST_PROBE), framed_line(answer, LONGEST_PROBE)
         named = tuple(event for event in events if isinstance(event, str) and event in texts)
         if len(named) == len(events) and _is_in_events(answer, [texts[event] for event in named]) and question:
             found.append(Probe(kind, question, (answer,), "words", named, model))

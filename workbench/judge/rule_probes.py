@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"(?<![\w.,/:#-])\d{2,9}(?![\w/:-]|[.,]\d)")
 _CUT = "…"
 
 
-class _Said(NamedTuple):
+class _SpokenSentence(NamedTuple):
     sentence: str
     item: Item
     at: float
@@ -60,19 +60,19 @@ def probes_by_rule(items: Sequence[Item]) -> list[Probe]:
 
 def _from_sentences(items: Sequence[Item]) -> Iterator[Probe]:
     values: dict[str, int] = {}
-    for said in _sentences(items):
-        kind = _kind_of(said)
+    for found in _sentences(items):
+        kind = _kind_of(found)
         if kind is not None:
-            yield from _rest_probe(said, kind)
+            yield from _rest_probe(found, kind)
             continue
-        value = _value_in(said.sentence)
+        value = _value_in(found.sentence)
         if value and values.setdefault(value, 0) < SAME_VALUE:
             values[value] += 1
-            blank = said.sentence.replace(value, questions.BLANK)
-            yield Probe("recall", questions.blank_question(blank), (value,), "value", (said.item.id,))
+            blank = found.sentence.replace(value, questions.BLANK)
+            yield Probe("recall", questions.blank_question(blank), (value,), "value", (found.item.id,))
 
 
-def _sentences(items: Sequence[Item]) -> Iterator[_Said]:
+def _sentences(items: Sequence[Item]) -> Iterator[_SpokenSentence]:
     seen: set[str] = set()
     for at, item in enumerate(items):
         if item.kind not in ("message", "summary") or item.role not in ("user", "assistant"):
@@ -81,27 +81,27 @@ def _sentences(items: Sequence[Item]) -> Iterator[_Said]:
         for sentence in fact_phrases.sentences_in(text):
             if SHORTEST <= len(sentence) <= LONGEST and sentence not in seen and '"' not in sentence:
                 seen.add(sentence)
-                yield _Said(sentence, item, at / len(items))
+                yield _SpokenSentence(sentence, item, at / len(items))
 
 
-def _kind_of(said: _Said) -> ProbeKind | None:
+def _kind_of(found: _SpokenSentence) -> ProbeKind | None:
     """The kind of a sentence that is asked for as a whole; None if only a value in it may be."""
-    text = said.sentence
+    text = found.sentence
     if any(fact_phrases.open_tasks(text)):
         return "continuation"
-    if said.item.role == "assistant" and said.at >= 1 - LAST_PART and _NEXT.match(text):
+    if found.item.role == "assistant" and found.at >= 1 - LAST_PART and _NEXT.match(text):
         return "continuation"
     if any(fact_phrases.DECISIONS.phrases(text)):
         return "decision"
-    if said.item.role == "user" and any(fact_phrases.CONSTRAINTS.phrases(text)):
+    if found.item.role == "user" and any(fact_phrases.CONSTRAINTS.phrases(text)):
         return "decision"
     return None
 
 
-def _rest_probe(said: _Said, kind: ProbeKind) -> Iterator[Probe]:
-    parts = halves(said.sentence)
+def _rest_probe(found: _SpokenSentence, kind: ProbeKind) -> Iterator[Probe]:
+    parts = halves(found.sentence)
     if parts is not None:
-        yield Probe(kind, questions.rest_question(parts[0]), (parts[1],), "words", (said.item.id,))
+        yield Probe(kind, questions.rest_question(parts[0]), (parts[1],), "words", (found.item.id,))
 
 
 def halves(sentence: str) -> tuple[str, str] | None:

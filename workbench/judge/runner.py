@@ -257,7 +257,7 @@ class JudgeRun:
     ) -> str | None:
         """A model's reply; None if there is none, and why is noted."""
         try:
-            reply = await model.ask(prompt, message, completion, self._spending)
+            reply = await model.ask_model(prompt, message, completion, self._spending)
         except BudgetUsedUp:
             raise
         except (ModelFailure, Refused) as failure:

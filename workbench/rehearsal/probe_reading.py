@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from workbench.compaction import fact_phrases, fact_words
@@ -57,7 +58,7 @@ class _Run(NamedTuple):
     result: str
 
 
-class ContextReader:
+class ProbeReader:
     """Reads one context for some questions."""
 
     def __init__(self, context: str) -> None:
@@ -110,17 +111,14 @@ class ContextReader:
         """By question: the sentences that have most of its words."""
         by_word: dict[str, list[int]] = {}
         for at, cue in cues.items():
-            for word in cue:
+            for word in _needed_words(cue):
                 by_word.setdefault(word, []).append(at)
         found: dict[int, list[str]] = {at: [] for at in cues}
         for line in self._lines if by_word else ():
             for sentence in fact_phrases.sentences_in(line.text):
-                hits: dict[int, int] = {}
-                for word in significant_words(sentence):
-                    for at in by_word.get(word, ()):
-                        hits[at] = hits.get(at, 0) + 1
-                for at, count in hits.items():
-                    if count >= ENOUGH * len(cues[at]):
+                words = significant_words(sentence)
+                for at in {at for word in words & by_word.keys() for at in by_word[word]}:
+                    if len(words & cues[at]) >= ENOUGH * len(cues[at]):
                         found[at].append(sentence)
         return found
 
@@ -171,6 +169,12 @@ def _cue(question: str) -> frozenset[str]:
         return significant_words(quoted["cue"].replace("____", " "))
     known = (_STATUS, _PRINTED, _CHANGED, _OPEN, _FAILED)
     return frozenset() if any(form.match(question) for form in known) else significant_words(question) - _ASKING
+
+
+def _needed_words(cue: frozenset[str]) -> list[str]:
+    """So many of the words that a sentence with most of all has at least one of them: the longest, which are rare."""
+    least = ceil(ENOUGH * len(cue))
+    return sorted(cue, key=lambda word: (-len(word), word))[: len(cue) - least + 1]
 
 
 def _entries(context: str) -> Iterator[tuple[re.Match[str] | None, str]]:

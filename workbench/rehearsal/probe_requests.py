@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.compaction.audit import ENOUGH, plain_text, significant_words
-from workbench.rehearsal.probe_reading import ContextReader
+from workbench.rehearsal.probe_reading import ProbeReader
 from workbench.wire.checked_requests import CheckedRequest
 
 _CONTEXT = re.compile(
@@ -25,7 +25,7 @@ def answer_to_probes(request: CheckedRequest) -> str | None:
     text = request.messages[-1].text if request.messages and request.messages[-1].role == "user" else ""
     if text.rstrip().endswith("</questions>") and (asked := _CONTEXT.search(text)):
         numbered = list(_NUMBERED.finditer(asked["questions"]))
-        found = ContextReader(asked["context"]).answer_all([each["text"] for each in numbered])
+        found = ProbeReader(asked["context"]).answer_all([each["text"] for each in numbered])
         return "\n".join(f"{each['number']}: {answer}" for each, answer in zip(numbered, found, strict=True))
     if text.rstrip().endswith("</answers>") and (given := _ANSWERS.search(text)):
         return "\n".join(_graded(given["answers"]))
