@@ -20,10 +20,10 @@ def quotas(available: dict[ProbeKind, int], wanted: int) -> dict[ProbeKind, int]
 
 
 def choose_probes(probes: Sequence[Probe], wanted: int, replaced: Collection[str]) -> list[Probe]:
-    """The probes to ask, in their order: those whose events are all in `replaced`."""
+    """The probes to ask, in their order: those with an event in `replaced`, for the others are known word for word."""
     by_kind: dict[ProbeKind, list[Probe]] = {kind: [] for kind in KINDS}
     for probe in probes:
-        if all(event in replaced for event in probe.events):
+        if any(event in replaced for event in probe.events):
             by_kind[probe.kind].append(probe)
     shares = quotas({kind: len(found) for kind, found in by_kind.items()}, wanted)
     return [probe for kind in KINDS for probe in evenly_spread(by_kind[kind], shares[kind])]
