@@ -11,9 +11,8 @@ from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
 
-LATER: list[Body] = [
-    body for at in range(6) for body in (UserMessage(f"go on {at}"), AssistantMessage("yes " * 300, f"l{at}"))
-]
+TURN = (UserMessage("go on"), AssistantMessage("yes " * 300))
+LATER: list[Body] = [body for _ in range(6) for body in TURN]
 WORK = [*piece_of_work(), *LATER]
 
 

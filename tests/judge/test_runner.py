@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -214,3 +215,33 @@ async def test_a_grade_of_the_users_stays(record: JudgeRecord, tmp_path: Path) -
     grade = again.contexts[0].asked[0].answers[0].grade
     assert grade is not None
     assert (grade.by, grade.why) == (HAND, "I know better")
+
+
+async def test_a_model_writes_probes_where_rules_find_too_few(tmp_path: Path) -> None:
+    talk = [
+        UserMessage("Shall the importer run at night?"),
+        AssistantMessage("Nightly imports it is, since customers complain about slow afternoons.", "a1"),
+    ]
+    source = judged_work(talk)
+    task = judge_task(
+        source, [after_summary(source, "kept", "Nightly imports, since customers complain about slow afternoons.")]
+    )
+    event = source.items[1].id
+    question = "Why do nightly imports suit the customers?"
+    wanted = {"kind": "decision", "question": question, "answer": "customers complain about slow afternoons"}
+    written = Script([{"reply": "\n".join(json.dumps({**wanted, "events": [each]}) for each in (event, "e99999"))}])
+    record = JudgeRecord(source.key, tmp_path / "judgements")
+    judgement, end = await run(task, record, written)
+    assert end == JudgeEnd()
+    assert [(probe.question, probe.made_by) for probe in judgement.probes] == [(question, "answerer")]
+    assert judgement.contexts[0].scores.all.mean == 1.0
+    assert [each["purpose"] for each in record.requests].count("probes") == 1
+
+
+async def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "judgements").write_text("a file in the place of the folder")
+    record = JudgeRecord(SOURCE.key, tmp_path / "judgements")
+    judgement, end = await run(judge_task(SOURCE, [after_summary(SOURCE, "perfect", summary_without())]), record)
+    assert end.stopped == ""
+    assert judgement.contexts[0].scores.all.mean == 1.0
+    assert "judgements" in record.problem

@@ -74,7 +74,7 @@ def run_judge(options: argparse.Namespace) -> int:
             print_json(judgement_json(judgement, end, record, source.name))
         else:
             print("\n".join(report_judgement(judgement, end, line_width())))
-            print(f"record   {printable(str(record.path))}")
+            print(f"record   {printable(record.problem or str(record.path))}")
             if spending.spent:
                 print(f"cost     ${spending.spent:.4f}")
     return 0 if judgement.best() is not None else 1

@@ -45,13 +45,9 @@ def estimate_cost(usages: Iterable[Usage], catalogue: Catalogue) -> CostEstimate
 
 def price_words(cost: float | None) -> str:
     """A price before it is paid."""
-    return (
-        "at a price that is not known"
-        if cost is None
-        else f"for at most ${cost:,.2f}"
-        if cost >= 1
-        else (f"for at most ${cost:.4f}")
-    )
+    if cost is None:
+        return "at a price that is not known"
+    return f"for about ${cost:,.2f}" if cost >= 1 else f"for about ${cost:.4f}"
 
 
 class BudgetUsedUp(Refused):

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import data_dir
 from workbench.config.text import utf8_json
@@ -43,6 +42,8 @@ class JudgeRecord:
         self._answers: dict[tuple[str, str, str, str, int], ProbeAnswer] = {}
         self._grades: dict[str, dict[str, Grade]] = {}
         """By answer and author."""
+        self.problem = ""
+        """Why nothing is kept, in words; empty if everything is. A judgement is possible all the same."""
         self._read_lines()
 
     # What is known
@@ -100,10 +101,12 @@ class JudgeRecord:
     # The file
 
     def _append(self, line: str, value: Mapping[str, Any]) -> None:
+        if self.problem:
+            return
         try:
             append_line(self.path, utf8_json(json.dumps({"v": 1, "line": line, **value}, ensure_ascii=False)))
         except OSError as error:
-            raise WrongCall(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            self.problem = f"{self.path}: cannot be written: {error.strerror or error}"
 
     def _read_lines(self) -> None:
         try:
@@ -111,7 +114,8 @@ class JudgeRecord:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise WrongCall(f"{self.path}: cannot be read: {error.strerror or error}") from None
+            self.problem = f"{self.path}: cannot be read: {error.strerror or error}"
+            return
         for line in content.splitlines():
             try:
                 value = json.loads(line)
