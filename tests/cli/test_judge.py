@@ -59,8 +59,10 @@ def test_policies_are_judged_side_by_side_without_a_key(call: Call, work: Path) 
     assert outcome.code == 0
     assert "free" in outcome.err
     assert "answered by rehearsal; graded by rule" in outcome.out
-    rows = [line.split()[0] for line in outcome.out.splitlines() if "% (" in line or "– (" in line]
-    assert rows == ["recorded", "codex", "window"]
+    lines = outcome.out.splitlines()
+    head = next(at for at, line in enumerate(lines) if line.startswith("context  ") and "recall" in line)
+    assert [line.split()[0] for line in lines[head + 1 : head + 4]] == ["recorded", "codex", "window"]
+    assert max(map(len, lines[head : head + 4])) <= 80
     found = judged(call, work, "--policy", "recorded", "--policy", "codex")
     scores = {each["name"]: each["score"] for each in found["contexts"]}
     assert scores["recorded"]["mean"] == 1.0

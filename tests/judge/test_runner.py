@@ -23,7 +23,7 @@ from workbench.judge.record_file import JudgeRecord
 from workbench.judge.requests import PROBES, judge_prompt
 from workbench.judge.runner import JudgeEnd, JudgeRun
 from workbench.judge.values import HAND, KINDS, Grade, ProbeKind
-from workbench.log.events import AssistantMessage, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, ToolResult, UserMessage
 from workbench.rehearsal.script import Script
 
 SOURCE = judged_work()
@@ -218,7 +218,7 @@ async def test_a_grade_of_the_users_stays(record: JudgeRecord, tmp_path: Path) -
 
 
 async def test_a_model_writes_probes_where_rules_find_too_few(tmp_path: Path) -> None:
-    talk = [
+    talk: list[Body] = [
         UserMessage("Shall the importer run at night?"),
         AssistantMessage("Nightly imports it is, since customers complain about slow afternoons.", "a1"),
     ]

@@ -17,11 +17,10 @@ LOST_SHOWN = 8
 
 def report_judgement(judgement: Judgement, end: JudgeEnd, width: int) -> list[str]:
     """The judgement in lines of at most `width` columns; 0: of any length."""
-    lines = [*_about(judgement), ""]
-    lines += table(
-        ("context", *KINDS, "all", "95 % of resamples", "probes"), map(_row, judgement.contexts), _RIGHT, width
-    )
-    lines += ["", *_compared(judgement)]
+    lines = [*_about(judgement), "", "right answers in per cent, and the number of probes:", ""]
+    lines += table(("context", *KINDS, "all", "interval"), map(_row, judgement.contexts), _RIGHT, width)
+    compared = _compared(judgement)
+    lines += ["", *compared] if compared else []
     for each in judgement.contexts:
         lines += _missing(each)
         lines += _lost(each)
@@ -31,7 +30,7 @@ def report_judgement(judgement: Judgement, end: JudgeEnd, width: int) -> list[st
     return lines
 
 
-_RIGHT = frozenset({1, 2, 3, 4, 5, 6, 7})
+_RIGHT = frozenset(range(1, 7))
 
 
 def _about(judgement: Judgement) -> list[str]:
@@ -54,12 +53,13 @@ def _about(judgement: Judgement) -> list[str]:
 
 def _row(each: ContextJudgement) -> tuple[str, ...]:
     scores = each.scores
-    kinds = (f"{_mean(scores.kinds[kind])} ({scores.kinds[kind].probes})" for kind in KINDS)
-    return (each.context.name, *kinds, _mean(scores.all), interval_words(scores.all), f"{scores.all.probes:,}")
+    kinds = (_cell(scores.kinds[kind]) for kind in KINDS)
+    return (each.context.name, *kinds, _cell(scores.all), interval_words(scores.all).removesuffix(" %"))
 
 
-def _mean(score: Score) -> str:
-    return "–" if score.mean is None else percent(score.mean, 0)
+def _cell(score: Score) -> str:
+    mean = "–" if score.mean is None else percent(score.mean, 0).removesuffix(" %")
+    return f"{mean} ({score.probes:,})"
 
 
 def interval_words(score: Score) -> str:
