@@ -1,4 +1,4 @@
-"""Real transcripts, where there are any: the full context answers every probe that is kept, and nothing answers none."""
+"""Real transcripts, where there are any: the full context answers all probes that are kept, an empty one none."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from support.judged import (
 from workbench.judge.budget import Spending
 from workbench.judge.judgement import Judgement, JudgeTask, judgement_of
 from workbench.judge.record_file import JudgeRecord
+from workbench.judge.report import report_judgement
 from workbench.judge.requests import PROBES, judge_prompt
 from workbench.judge.runner import JudgeEnd, JudgeRun
 from workbench.judge.values import HAND, KINDS, Grade, ProbeKind
@@ -135,6 +136,14 @@ async def test_what_the_model_cannot_answer_from_the_full_context_is_thrown_out(
     assert len(judgement.thrown_out) == 10
     assert judgement.contexts[0].scores.all.mean == 1.0
     assert judgement.contexts[0].scores.all.probes == len(judgement.probes) > 0
+
+
+async def test_a_model_that_can_answer_nothing_gives_no_score_and_is_named(record: JudgeRecord) -> None:
+    task = judge_task(SOURCE, [after_summary(SOURCE, "perfect", summary_without())])
+    judgement, end = await run(task, record, Script([{"reply": every_answer("a bird"), "repeat": 20}]))
+    assert judgement.probes == ()
+    assert judgement.contexts[0].scores.all == (0, None, None, None)
+    assert "no score: answerer answers no probe from the full context" in report_judgement(judgement, end, 80)
 
 
 async def test_a_judge_that_answers_nonsense_gives_no_grade_and_ends(record: JudgeRecord, tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def _compared(judgement: Judgement) -> list[str]:
     """Which contexts differ from the best one."""
     best, worse = judgement.best(), judgement.worse_than_best()
     if best is None and not judgement.probes and not judgement.uncontrolled:
+        if judgement.thrown_out:
+            return [printable(f"no score: {judgement.task.model} answers no probe from the full context")]
         return ["no score: there is nothing to ask about in what is replaced"]
     if best is None:
         return ["no score: nothing was graded"]
