@@ -20,6 +20,7 @@ OWN_NAMES: tuple[str, ...] = (
     "context",
     "demo",
     "explain",
+    "judge",
     "lab",
     "library",
     "live",

@@ -18,6 +18,8 @@ from support.installed import installed
 from support.local_servers import ollama, patiently, serving
 from tui.recorded.long_run import as_file, run
 from workbench.agent import snapshots
+from workbench.judge.record_file import JudgeRecord
+from workbench.judge.values import Grade
 from workbench.log.events import UserMessage
 from workbench.log.shapes import KINDS
 from workbench.log.store import Store
@@ -108,6 +110,25 @@ def test_explanations(call: Call, tmp_path: Path) -> None:
     said = {"choices": [{"message": {"role": "assistant", "content": "so", "tool_calls": [tool]}}]}
     (tmp_path / "r.jsonl").write_text(json.dumps({"request": asked, "response": said}))
     printed(call, "explain", tmp_path / "r.jsonl", "--to", "rehearsal")
+
+
+def test_judgements(call: Call, tmp_path: Path) -> None:
+    said = "The connection pool of the payment service holds 48 connections per worker."
+    decided = "We decided to keep the list in the file because the server has no database."
+    talk = [("user", said), ("assistant", decided), *[("user", "go on"), ("assistant", "word " * 200)] * 5]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{"role": role, "content": text} for role, text in talk]))
+    found = call("judge", path, "--policy", "window", "--json").json
+    asked = JudgeRecord(Path(found["record"]).stem)
+    probe = next(iter(asked.probes.values()))
+    control = asked.answer_of(probe.id, "full", "rehearsal", next(iter(found["prompts"])))
+    assert control is not None
+    asked.add_grade(Grade(probe.id, control.hash, 0.0, "hand"))  # so that one is thrown out
+    found = call("judge", path, "--policy", "window", "--json").json
+    shown = json.loads(json.dumps(SHOWN["judge"]))
+    for each in (found, shown):
+        each["prompts"] = {}
+    assert keys(shown) == keys(found)
 
 
 def test_checks(call: Call, session: str, tmp_path: Path) -> None:

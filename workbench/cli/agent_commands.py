@@ -117,11 +117,38 @@ def add_lab(commands: Commands[Parser]) -> None:
     asked = "ask the model for the summaries of compactions, instead of taking the digest; says first what it may cost"
     parser.add_argument("--summarise", action="store_true", help=asked)
     parser.add_argument("--yes", action="store_true", help="with --summarise: do not ask what it may cost")
+    known = "ask N questions about the session, by rule: how many does the last request still answer?"
+    parser.add_argument("--judge", metavar="N", type=count_argument, help=known)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON, for programs")
     how.add_argument("--csv", metavar="FILE", help="write a line per session and policy (-: to standard output)")
     how.add_argument("--html", metavar="FILE", help="write a page with a picture per session, which needs nothing else")
     how.add_argument("--parquet", metavar="FILE", help="write a row per session and policy, with its requests")
+
+
+def add_judge(commands: Commands[Parser]) -> None:
+    """`judge`."""
+    text = "was a summary good enough? a model answers questions about what it replaced"
+    parser = add_command(commands, "judge", "cli.judge:run_judge", text)
+    parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
+    which = parser.add_mutually_exclusive_group()
+    made = "a compaction in the log: its place, from 1, or its event; the last one by default"
+    which.add_argument("--compaction", metavar="N", type=count_argument, help=made)
+    policy = "the context after compacting now under this one, `recorded` for all of it; any number of times"
+    which.add_argument("--policy", metavar="NAME|FILE", action="append", dest="policies", help=policy)
+    add_budget(parser, "the model that answers; by default yours, or rehearsal, which needs no key")
+    parser.add_argument("--judge", metavar="MODEL", help="the model that grades what no rule can; by default the same")
+    parser.add_argument("--probes", metavar="N", type=count_argument, default=20, help="so many questions (20)")
+    parser.add_argument("--tries", metavar="N", type=count_argument, default=3, help="ask each so often (3)")
+    limit = "stop before it costs more than this (1)"
+    parser.add_argument("--budget", metavar="DOLLARS", type=dollars_argument, default=1.0, help=limit)
+    asked = "with --policy: the model writes the summaries, instead of the digest"
+    parser.add_argument("--summarise", action="store_true", help=asked)
+    grade = "your own grade for an answer: right, partly or wrong; it replaces all others, also in later calls"
+    parser.add_argument("--grade", metavar="PROBE[@CONTEXT]=GRADE", action="append", help=grade)
+    parser.add_argument("--why", metavar="TEXT", default="", help="with --grade: the reason, for the record")
+    parser.add_argument("--yes", action="store_true", help="do not ask what it may cost")
+    add_json(parser)
 
 
 def add_waste(commands: Commands[Parser]) -> None:

@@ -15,7 +15,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "look": ("open", "demo", "plan", "requests", "sessions", "agents", "usage", "compactions", "waste", "tokens"),
         "live": ("watch", "status", "serve", "proxy", "policy", "break", "held", "release"),
         "work": ("ask", "compact", "undo", "override", "continue", "import", "export", "snapshots", "restore"),
-        "improve": ("lab", "tune", "check", "replay", "explain", "rehearse"),
+        "improve": ("lab", "judge", "tune", "check", "replay", "explain", "rehearse"),
         "more": ("policies", "models", "mcp", "plugins", "completions", "help"),
     }
 )

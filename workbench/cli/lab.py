@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
+from workbench.cli.lab_judging import with_judgements
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WrongCall
@@ -59,6 +60,8 @@ def run_lab(options: argparse.Namespace) -> int:
         outcomes = replay_corpus(options, options_of(options), policies, services)
         if options.summarise:
             outcomes = with_model_summaries(outcomes, options, services)
+        if options.judge:
+            outcomes = with_judgements(outcomes, options.judge, services)
     found = [run for outcome in outcomes for run in outcome.runs]
     failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
     if options.json:

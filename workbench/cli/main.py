@@ -120,6 +120,7 @@ def make_parser() -> Parser:
     agents.add_replay(commands)
     agents.add_explain(commands)
     agents.add_lab(commands)
+    agents.add_judge(commands)
     agents.add_tune(commands)
     agents.add_waste(commands)
     agents.add_check(commands)

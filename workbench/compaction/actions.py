@@ -79,13 +79,13 @@ def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> Actions:
     for item in items:
         if item.kind == "tool_call":
             arguments = call_arguments(item_text(item))
-            command = _command(arguments)
+            command = command_in(arguments)
             if command:
                 commands.append(CommandRun(command, exit_status(results.get(item.call_id, "")), item.id))
-            for path in _paths(arguments):
+            for path in paths_in(arguments):
                 earlier = files.pop(path, None)
                 files[path] = FileTouched(
-                    path, _writes(item.tool or "") or (earlier is not None and earlier.written), item.id
+                    path, writes_files(item.tool or "") or (earlier is not None and earlier.written), item.id
                 )
         elif item.kind == "tool_result":
             trouble = error_line(item_text(item))
@@ -96,7 +96,8 @@ def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> Actions:
 
 
 @lru_cache(maxsize=1_000)
-def _writes(tool: str) -> bool:
+def writes_files(tool: str) -> bool:
+    """Whether a tool changes files, by its name."""
     return any(word in tool.lower() for word in _WRITES)
 
 
@@ -135,7 +136,8 @@ def _loosely(text: str) -> object:
         return None
 
 
-def _command(arguments: dict[str, Any]) -> str:
+def command_in(arguments: dict[str, Any]) -> str:
+    """The command that a call runs, in one line; empty if it runs none."""
     for key in _COMMAND_KEYS:
         value = arguments.get(key)
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
@@ -145,7 +147,8 @@ def _command(arguments: dict[str, Any]) -> str:
     return ""
 
 
-def _paths(arguments: dict[str, Any]) -> list[str]:
+def paths_in(arguments: dict[str, Any]) -> list[str]:
+    """The files that a call names, or that its patch changes."""
     named = [arguments[key] for key in _PATH_KEYS if isinstance(arguments.get(key), str)]
     patched = [
         path

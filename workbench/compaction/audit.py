@@ -31,13 +31,14 @@ _MARKUP = str.maketrans("", "", "`*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """A text without trivial differences: case, white space, markup, thousands separators."""
     return _THOUSANDS.sub("", " ".join(text.translate(_MARKUP).split()).casefold())
 
 
-def _significant(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= SIGNIFICANT)
+def significant_words(text: str) -> frozenset[str]:
+    """The different words of a text that say something by themselves."""
+    return frozenset(word for word in _WORD.findall(plain_text(text)) if len(word) >= SIGNIFICANT)
 
 
 class KeptFacts:
@@ -46,7 +47,7 @@ class KeptFacts:
     def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
         """`paths`: all paths of the source; they decide whether a shortened path is unambiguous."""
         found = fact_words.split_words(summary)
-        self._plain = _plain(summary)
+        self._plain = plain_text(summary)
         self._names = fact_words.word_parts(found)
         self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
         self._keys |= {key_of("number", number) for number in fact_phrases.numbers_with_units(summary)}
@@ -60,7 +61,7 @@ class KeptFacts:
     @cached_property
     def _lines(self) -> list[frozenset[str]]:
         """The significant words of each line."""
-        return [_significant(line) for line in self._summary.split("\n") if line.strip()]
+        return [significant_words(line) for line in self._summary.split("\n") if line.strip()]
 
     @cached_property
     def _tails(self) -> Counter[str]:
@@ -83,13 +84,13 @@ class KeptFacts:
             case "constraint" | "todo" | "statement":
                 return self._says(fact.text)
             case "quote":
-                return _plain(fact.text) in self._plain
+                return plain_text(fact.text) in self._plain
         return False
 
     def _says(self, sentence: str) -> bool:
-        if _plain(sentence) in self._plain:
+        if plain_text(sentence) in self._plain:
             return True
-        wanted = _significant(sentence)
+        wanted = significant_words(sentence)
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
@@ -139,7 +140,7 @@ def _statements(summary: str, event: str) -> list[Fact]:
     return [
         Fact(text, "statement", event)
         for text in map(str.strip, statements)
-        if len(_significant(text)) >= LEAST_SIGNIFICANT
+        if len(significant_words(text)) >= LEAST_SIGNIFICANT
     ]
 
 

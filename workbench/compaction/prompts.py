@@ -71,16 +71,17 @@ def load_prompt(ref: str) -> Prompt:
         raise WrongCall(
             f"compaction.prompt: {escaped_name(ref)}: no such prompt; expected one of {known}, or file:PATH"
         )
-    return Prompt(name, f"{_shipped(name)}\n\n{RULES}")
+    return Prompt(name, f"{shipped_prompt(name)}\n\n{RULES}")
 
 
 def merge_prompt() -> Prompt:
     """The prompt that merges several summaries into one."""
-    return Prompt("merge", f"{_shipped('merge')}\n\n{RULES}")
+    return Prompt("merge", f"{shipped_prompt('merge')}\n\n{RULES}")
 
 
 @cache
-def _shipped(name: str) -> str:
+def shipped_prompt(name: str) -> str:
+    """The text of a prompt that comes with the program."""
     return (files("workbench") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 

@@ -76,15 +76,16 @@ def source_blocks(selected: SelectedRange) -> list[SourceBlock]:
     """
     staying = {item.id for item in selected.staying}
     ordered = sorted((*selected.items, *selected.staying), key=attrgetter("unit"))
-    return [_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
+    return [source_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
 
 
-def _block(item: Item, stays: bool) -> SourceBlock:
+def source_block(item: Item, stays: bool = False, call: str = "") -> SourceBlock:
+    """One item as a block. `call`: the id of the call that a result belongs to, for its head."""
     match item.kind:
         case "tool_call":
             who = f"call {item.tool}"
         case "tool_result":
-            who = f"result {item.tool or ''}".rstrip()
+            who = f"result {item.tool or ''}".rstrip() + (f" of {call}" if call else "")
         case _:
             who = f"{item.role} {item.name}".rstrip()
     head = f"[{item.id} {who}{', stays in the request' if stays else ''}]"

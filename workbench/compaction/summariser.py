@@ -112,6 +112,11 @@ def within_cap(text: str, cap: int, counter: TokenCounter) -> tuple[str, tuple[s
     return kept.rstrip(), (f"too_long: the summary had {tokens:,} tokens and was cut to the cap of {cap:,}",)
 
 
+def without_thinking(text: str) -> str:
+    """An answer without the thinking that some local servers leave before it."""
+    return _THOUGHT.sub("", text)
+
+
 class SummariserAccess(NamedTuple):
     """How to reach the summariser."""
 
@@ -217,7 +222,7 @@ class Summariser:
                         reported = part
                     case Finished():
                         reason = part.reason
-        text = _THOUGHT.sub("", "".join(pieces)).strip()
+        text = without_thinking("".join(pieces)).strip()
         self.usages.append(self._usage(each, text, reported))
         if reason == "refused":
             raise CompactionRefused("model", f"{model} refused to summarise: the provider's filter objected")

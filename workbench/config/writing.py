@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -89,6 +90,24 @@ def make_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
     if path.stat().st_mode & 0o077:
         path.chmod(PRIVATE)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line to a private file, in one piece, and make the file and its folders if they are missing.
+
+    If a program was killed while it wrote, half a line may be in the file: a reader has to skip what it cannot read.
+    """
+    make_private_folder(path.parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    with open(os.open(path, flags, PRIVATE), "r+b", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        start = b"" if file.read(1) in (b"", b"\n") else b"\n"  # after half a line
+        data = start + line + b"\n"
+        if file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabPoint, SourceRun
 
 _TEXTS = frozenset({"source", "model", "policy"})
-_FRACTIONS = frozenset({"misses_per_100", "missed_in_100", "reread_cost", "cost"})
+_FRACTIONS = frozenset({"misses_per_100", "missed_in_100", "reread_cost", "cost", "judged"})
 
 
 def load_parquet() -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.compaction.compactor import DIGEST
-from workbench.config.text import counted, printable, table
+from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
 from workbench.lab.noise import noise_lines
 from workbench.lab.values import (
@@ -46,6 +46,8 @@ FIGURES = (
     "cache_written",
     "cost",
     "invalid",
+    "judged",
+    "judged_probes",
 )
 """The figures of a policy, in the order of the columns."""
 
@@ -65,6 +67,7 @@ def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "missed_in_100": round(100 * found["missed_requests"] / requests, 2) if requests else 0.0,
         "reread_cost": _sum_known([row["reread_cost"] for row in rows]),
         "cost": _sum_known([row["cost"] for row in rows]),
+        "judged": _judged_mean(rows),
     }
     return {"policy": rows[0]["policy"]} | found
 
@@ -72,6 +75,13 @@ def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _sum_known(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 6) if known else None
+
+
+def _judged_mean(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The share of all questions that are still answered; None if none was asked."""
+    probes = sum(row["judged_probes"] for row in rows)
+    right = sum((row["judged"] or 0.0) * row["judged_probes"] for row in rows)
+    return round(right / probes, 4) if probes else None
 
 
 def _run_figures(run: PolicyRun) -> dict[str, Any]:
@@ -96,6 +106,8 @@ def _run_figures(run: PolicyRun) -> dict[str, Any]:
         "cache_written": run.cache_written,
         "cost": run.cost,
         "invalid": run.invalid,
+        "judged": run.judged.mean if run.judged else None,
+        "judged_probes": run.judged.probes if run.judged else 0,
     }
 
 
@@ -166,6 +178,7 @@ _COLUMNS = (
         "cache read",
     ),
     *("cost", REREADING),
+    "judged",
 )
 _GIVE_WAY = ("cache read", "peak", "compactions", REREADING, "facts", "did not fit", "with a miss")
 """The columns to leave out, in this order, where a terminal is too narrow. `did not fit` stays if anything did not
@@ -269,10 +282,12 @@ def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
             f"{row['misses']:,}",
             f"{row['cache_read']:,}",
             *("–" if row[name] is None else f"${row[name]:,.2f}" for name in ("cost", "reread_cost")),
+            "–" if row["judged"] is None else f"{percent(row['judged'], 0)} of {row['judged_probes']:,}",
         )
         for row in rows
     ]
-    columns = list(range(len(_COLUMNS)))
+    is_judged = any(row["judged"] is not None for row in rows)
+    columns = list(range(len(_COLUMNS) - (not is_judged)))
     says_overflow = any(row["overflows"] for row in rows)
     gone = iter([each for each in _GIVE_WAY if each != "did not fit" or not says_overflow])
     while True:

@@ -51,6 +51,16 @@ class LabCompaction(NamedTuple):
     """Why the model that should write it did not."""
 
 
+class JudgedShare(NamedTuple):
+    """How many questions about the session its last request still answers, by rule."""
+
+    probes: int
+    mean: float
+    low: float | None
+    high: float | None
+    """The bootstrap interval; None with too few probes."""
+
+
 class LabPoint(NamedTuple):
     """One request under one policy."""
 
@@ -90,6 +100,8 @@ class PolicyRun:
     """Dollars for reading them again: these tokens, and one more request each time. Not part of `cost`."""
     is_window_guessed: bool = False
     """Whether the window is a guess: the model's is unknown, and no option set one."""
+    judged: JudgedShare | None = None
+    """None if it was not asked for, or if nothing could be asked."""
 
     @property
     def tokens(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from workbench.rehearsal.forced_calls import forced_answer
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
+from workbench.rehearsal.probe_requests import answer_to_probes
 from workbench.rehearsal.records import done_in_record, is_record
 from workbench.rehearsal.side_requests import conversation_title, filled_schema, is_title_request
 from workbench.rehearsal.summaries import is_summary_request, summarise
@@ -57,6 +58,9 @@ def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:
 
 
 def _freely(request: CheckedRequest) -> WrittenAnswer:
+    probed = answer_to_probes(request)
+    if probed is not None:
+        return WrittenAnswer(probed)
     if is_title_request(request):
         return _in_shape(WrittenAnswer(conversation_title(request)), request)
     if is_summary_request(request):

@@ -19,6 +19,7 @@ KEYS = {
     "enter": "compact",
     "D": "digest",
     "M": "mode",
+    "J": "judge",
     "H": "compactions",
     "i": "compaction-status",
 }

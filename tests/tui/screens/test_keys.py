@@ -87,6 +87,7 @@ OPENING = (
     *(
         "compactions",
         "compaction-status",
+        "judge",
         "goto",
         "theme",
         "rename",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import percent, whole_number
@@ -9,6 +13,7 @@ from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo_or_redo
+from workbench.tui.screens.replay import open_session_source
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
@@ -124,6 +129,23 @@ def open_compaction_history(host: Host, argument: str) -> None:
 def show_compaction_status(host: Host, argument: str) -> None:
     """Show the full status."""
     host.push(Report("compaction", status_rows(_seen(host))))
+
+
+@COMMANDS.register(
+    "judge",
+    "judge the summary",
+    "questions about what the newest compaction replaced, or would replace: how many does the summary answer?",
+)
+async def judge_summary(host: Host, argument: str) -> None:
+    """Ask and grade by rule, and show the scores and what was lost."""
+    from workbench.judge.quick import judge_at_once, judgement_rows  # late: not needed for the first frame
+
+    source = await host.from_session(open_session_source)
+
+    def judge() -> Sequence[tuple[str, str]]:
+        return judgement_rows(asyncio.run(judge_at_once(host.services, replace(host.options, model=""), source)))
+
+    host.push(Report("judge", await host.in_background(judge)))
 
 
 @COMMANDS.register(

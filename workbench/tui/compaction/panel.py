@@ -110,6 +110,7 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         Binding("enter", "run('compact')", "compact: preview it, then choose", id="compaction.preview"),
         Binding("D", "run('digest')", "compact without a model", id="compaction.digest"),
         Binding("M", "run('mode')", "choose when to compact: auto, confirm, manual, off", id="compaction.mode"),
+        Binding("J", "run('judge')", "judge the summary: what can still be answered", id="compaction.judge"),
         Binding("H", "run('compactions')", "history, summaries and what they lost", id="compaction.history"),
         Binding(
             "i", "run('compaction-status')", "all limits and triggers, history and metrics", id="compaction.status"

@@ -1,0 +1,53 @@
+"""A judgement at once: of the newest compaction, else of the one that the digest would make now."""
+
+from __future__ import annotations
+
+from support.judged import piece_of_work, summary_without
+from support.logs import number
+from support.talk import preset, summary_of
+from workbench.judge.quick import QuickJudgement, judge_at_once, judgement_rows
+from workbench.log.events import AssistantMessage, Body, Compaction, UserMessage
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
+
+TURN = (UserMessage("go on"), AssistantMessage("yes " * 300))
+LATER: list[Body] = [body for _ in range(6) for body in TURN]
+WORK = [*piece_of_work(), *LATER]
+
+
+async def judged(*more: Body) -> QuickJudgement:
+    with Services() as services:
+        return await judge_at_once(services, Options(), as_source("work", number([*WORK, *more])))
+
+
+def compacted(text: str, **meta: object) -> Compaction:
+    return summary_of(preset("workbench"), 1, len(WORK), text, meta=meta)
+
+
+async def test_the_newest_compaction_is_judged() -> None:
+    good, poor = await judged(compacted(summary_without())), await judged(compacted("Some work was done."))
+    assert good.scores.all.mean == 1.0
+    assert (poor.scores.all.mean or 0) < 0.3
+    assert good.scores.all.probes == poor.scores.all.probes > 8
+    rows = judgement_rows(poor)
+    assert rows[0][1].startswith(f"compaction {len(WORK) + 1}")
+    assert sum(label == "lost" for label, _ in rows) > 5
+
+
+async def test_an_encrypted_summary_is_passed_over() -> None:
+    found = await judged(compacted(summary_without()), compacted("nobody can read this", sealed=True))
+    assert found.context.name == f"compaction {len(WORK) + 1}"
+
+
+async def test_without_a_compaction_the_digest_of_now_is_judged() -> None:
+    found = await judged()
+    assert (found.context.name, found.context.made_by) == ("workbench", "digest")
+    assert found.scores.all.probes > 0
+
+
+async def test_nothing_to_ask_about_is_no_score() -> None:
+    with Services() as services:
+        source = as_source("short", number([UserMessage("hi"), AssistantMessage("hello", "a1")]))
+        found = await judge_at_once(services, Options(), source)
+    assert judgement_rows(found)[-1] == ("score", "none: there is nothing to ask about in what is replaced")

@@ -1,0 +1,127 @@
+"""Asks a model: one request, planned and rendered like any other, tried again where that helps, within the budget."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from workbench.agent.serving import serving
+from workbench.compaction.prompts import Prompt
+from workbench.compaction.requests import summary_request_plan, without_stages
+from workbench.compaction.summariser import cost_of, without_thinking
+from workbench.config.background import in_background
+from workbench.config.errors import Refused
+from workbench.context.plan import ContextPlan
+from workbench.context.render import render_request
+from workbench.context.setup import Setup
+from workbench.judge.budget import Spending
+from workbench.judge.requests import JudgePrompt
+from workbench.log.events import Usage
+from workbench.models.catalogue import Catalogue, is_built_in
+from workbench.models.failures import ModelFailure
+from workbench.models.gateway import Gateway, Patience
+from workbench.models.reply_parts import Reported, Text
+from workbench.models.retry import Schedule, with_retries
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+
+FRAMES = 100
+"""Tokens for the frames around what is asked, and for differences in counting."""
+SPARE = 1_000
+"""Extra tokens for an answer before it is cut off."""
+
+
+class JudgeReply(NamedTuple):
+    """A model's reply, and what it used."""
+
+    text: str
+    tokens: int
+    completion: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A model that answers or grades."""
+
+    setup: Setup
+    gateway: Gateway
+    catalogue: Catalogue
+    schedule: Schedule
+    patience: Patience | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.setup.model
+
+    def room(self, prompt: JudgePrompt) -> int:
+        """Tokens that a request to it has room for, besides the prompt and the answer."""
+        return self.setup.limits.capacity - self.setup.counter.count(prompt.text).tokens - FRAMES
+
+    def usage(self, prompt: JudgePrompt, tokens: int, completion: int) -> Usage:
+        """What a request of this size would use at most."""
+        size = tokens + self.setup.counter.count(prompt.text).tokens + FRAMES
+        return Usage(self.name, size, completion=completion + SPARE)
+
+    async def ask_model(self, prompt: JudgePrompt, message: str, completion: int, spending: Spending) -> JudgeReply:
+        """Send a message. `completion`: tokens that the answer may have. Raises ModelFailure or BudgetUsedUp."""
+        plan = summary_request_plan(self.setup, Prompt(prompt.name, prompt.text), message)
+        if not plan.verdict.fits:
+            raise Refused(f"a request to {self.name} does not fit: {plan.verdict.why}")
+        tokens = plan.totals.tokens
+        spending.check_budget(cost_of([Usage(self.name, tokens, completion=completion + SPARE)], self.catalogue))
+        text, reported = await self._whole_answer(plan, completion + SPARE)
+        used = Usage(self.name, tokens, completion=self.setup.counter.count(text).tokens)
+        if reported is not None:
+            used = Usage(
+                self.name,
+                tokens,
+                reported.prompt,
+                reported.cached,
+                reported.cache_write,
+                reported.completion,
+                cost=reported.cost,
+            )
+        cost = cost_of([used], self.catalogue)
+        spending.note_cost(cost)
+        return JudgeReply(text, tokens if used.prompt is None else used.prompt, used.completion, cost)
+
+    async def _whole_answer(self, plan: ContextPlan, most: int) -> tuple[str, Reported | None]:
+        """A broken stream is requested once more: half of the answers are of little use."""
+        try:
+            return await self._stream(plan, most)
+        except ModelFailure as failure:
+            if failure.category != "broken_stream":
+                raise
+            return await self._stream(plan, most)
+
+    async def _stream(self, plan: ContextPlan, most: int) -> tuple[str, Reported | None]:
+        unlimited = "reasoning" in self.setup.info.capabilities or is_built_in(self.name)
+        body = {**render_request(plan), **({} if unlimited else {"max_tokens": most})}
+        pieces: list[str] = []
+        reported: Reported | None = None
+        make = partial(self.gateway.stream, body, patience=self.patience)
+        async with aclosing(with_retries(make, self.schedule)) as stream:
+            async for part in stream:
+                match part:
+                    case Text(text):
+                        pieces.append(text)
+                    case Reported():
+                        reported = part
+        return without_thinking("".join(pieces)), reported
+
+
+@asynccontextmanager
+async def asked_model(services: Services, model: str) -> AsyncIterator[AskedModel]:
+    """A model that is ready to be asked. Raises Refused if its key is missing."""
+    setup = without_stages(services.set_up(Options(model=model)))
+    routes = services.routes
+    endpoint = await in_background(routes.endpoint, model)
+    if endpoint.lacks_key:
+        raise Refused(f"there is no key for {model}: set {endpoint.lacks_key}; rehearsal and local need none")
+    async with serving(model, endpoint, routes.patience(model)) as gateway:
+        yield AskedModel(setup, gateway, services.catalogue, routes.schedule, routes.patience(model))

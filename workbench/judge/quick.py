@@ -1,0 +1,82 @@
+"""A judgement for the screen: at once, by rule, of the newest compaction or of the one that could be made now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.config.text import counted, percent
+from workbench.context.load import DEFAULT
+from workbench.judge.by_rule import RuleScores, judge_by_rule
+from workbench.judge.contexts import (
+    PlannedContext,
+    compacted_context,
+    find_compaction,
+    judged_source,
+    plan_compaction,
+    write_context,
+)
+from workbench.judge.report import interval_words
+from workbench.judge.values import KINDS, JudgedContext, Score
+from workbench.log.events import Compaction
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import Source
+from workbench.wire.talk import is_sealed
+
+PROBES = 40
+"""Questions to ask; asking by rule costs nothing."""
+LOST_SHOWN = 12
+
+
+class QuickJudgement(NamedTuple):
+    """A context and its scores."""
+
+    context: JudgedContext
+    scores: RuleScores
+
+
+async def judge_at_once(services: Services, options: Options, source: Source) -> QuickJudgement:
+    """Judge the newest compaction of the log whose summary can be read; else one by the digest, as it could be made
+    now. Asks no model and stores nothing."""
+    made = [event for event in source.events if isinstance(event.body, Compaction) and not is_sealed(event.body)]
+    if made:
+        event = find_compaction(source.events, made[-1].seq)
+        base = judged_source(services, options, source, source.events[: event.seq - 1])
+        planned = compacted_context(services, options, source, event)
+    else:
+        base = judged_source(services, options, source, source.events)
+        planned = await _by_digest(services, options, source)
+    [scores] = judge_by_rule(base, [planned], PROBES)
+    return QuickJudgement(planned.context, scores)
+
+
+async def _by_digest(services: Services, options: Options, source: Source) -> PlannedContext:
+    policy = source.policy or services.settings.policy or DEFAULT
+    recorded = RecordedSession(services, options, source) if source.recorded else None
+    to_write = await plan_compaction(services, options, source, policy, "", recorded)
+    return (await write_context(services, source, to_write)).planned
+
+
+def judgement_rows(judged: QuickJudgement) -> list[tuple[str, str]]:
+    """The judgement as labels and values."""
+    context, scores = judged
+    by = f", summary by {context.made_by}" if context.made_by else ""
+    rows = [("judged", f"{context.name}, {context.tokens:,} tokens{by}")]
+    rows += [("note", context.note)] if context.note else []
+    if not scores.all.probes:
+        return [*rows, ("score", "none: there is nothing to ask about in what is replaced")]
+    rows.append(("score", _score_words(scores.all)))
+    rows += [(kind, _score_words(scores.kinds[kind])) for kind in KINDS]
+    rows.append(("how", "asked and graded by rule: it finds the same words, not the same meaning"))
+    for probe in scores.lost[:LOST_SHOWN]:
+        rows.append(("lost", f"{probe.question} → {'; '.join(probe.expected)} ({', '.join(probe.events[:3])})"))
+    more = len(scores.lost) - LOST_SHOWN
+    return [*rows, *([("", f"and {more:,} more")] if more > 0 else [])]
+
+
+def _score_words(score: Score) -> str:
+    if score.mean is None:
+        return "–, no question of this kind"
+    interval = f", 95 % of resamples {interval_words(score)}" if score.low is not None else ""
+    return f"{percent(score.mean, 0)} of {counted(score.probes, 'question')}{interval}"
