@@ -18,7 +18,7 @@ import msgspec
 from workbench.proxy.unpacking import PER_VALUE, check_count, checked_size, memory_of, values_in
 from workbench.wire.streams import parsed_json
 
-REMEMBERED: Final = 96 << 20
+REMEMBERED: Final = 64 << 20
 """The limit in bytes of all kept bodies, roughly as they are in memory. One body may take up to a third."""
 CONVERSATIONS: Final = 400
 _PROBE: Final = 32

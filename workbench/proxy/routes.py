@@ -37,7 +37,7 @@ class ProxySettings(Table, frozen=True):
     """Whether to mask secrets in what is stored."""
     hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600
     """How long a request waits at a breakpoint before it is released unchanged."""
-    largest_mib: Annotated[int, Meta(ge=1, le=1024, description="a number of MiB, up to 1024")] = 20
+    largest_mib: Annotated[int, Meta(ge=1, le=1024, description="a number of MiB, up to 1024")] = 16
     """Bodies that are larger than this after decompression are only passed on: not recorded, held or changed."""
 
     @property

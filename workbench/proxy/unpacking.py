@@ -13,17 +13,17 @@ from workbench.wire.streams import parsed_json
 T = TypeVar("T", str, bytes)
 
 MIB: Final = 1 << 20
-LARGEST: Final = 20 * MIB
+LARGEST: Final = 16 * MIB
 """The default limit in bytes of a body that is read, after decompression. Reading and storing takes up to fifteen times
 as much memory."""
-MOST_VALUES: Final = 500_000
-"""The limit of JSON values in one body. Each takes up to a few hundred bytes of memory, and perhaps two on the wire."""
+MOST_VALUES: Final = 200_000
+"""The limit of JSON values in one body. Each takes up to a kilobyte of memory, and perhaps two bytes on the wire."""
 MOST_LAYERS: Final = 4
 """The limit of nested encodings of one body."""
 _PIECE: Final = 64 * 1024
 PER_VALUE: Final = 100
 """Bytes of memory for one value, in addition to its text."""
-_SMALL: Final = MIB
+_SMALL: Final = 256 * 1024
 """Bytes of JSON up to which values are not counted."""
 
 
