@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 import workbench
-from library.conversations import TOOLS, checked
+from library.conversations import TOOLS, checked, in_dialect
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 
@@ -249,3 +251,17 @@ def test_tools_and_prompt_go_out_as_they_came_in_where_the_dialect_is_theirs() -
     assert context.request()["system"] == blocks
     context.configure(system="Be loud.")
     assert context.request()["system"] == "Be loud."
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+def test_an_id_that_is_used_twice_is_renamed_in_the_call_and_in_its_result(dialect: str) -> None:
+    """Agents count their calls from the start again in each turn or run."""
+    call = {"id": "k1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    again = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "k1", "content": "text"},
+    ]
+    context = workbench.Context(window=16_000)
+    context.extend(in_dialect([{"role": "user", "content": "go"}, *again, *again], dialect))
+    sent = json.dumps(context.request(dialect))
+    assert re.findall(r'"(?:id|tool_call_id|tool_use_id)": "([^"]+)"', sent) == ["k1", "k1", "k1_2", "k1_2"]

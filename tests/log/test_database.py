@@ -71,6 +71,16 @@ class TestPrivacy:
         Store.open(path).close()
         assert mode(path) == 0o600
 
+    def test_what_is_no_database_keeps_its_rights(self, tmp_path: Path) -> None:
+        text, folder = tmp_path / "notes.db", tmp_path / "folder"
+        text.write_text("hello")
+        text.chmod(0o644)
+        folder.mkdir(0o755)
+        for path in (text, folder):
+            before = mode(path)
+            assert told(path)
+            assert mode(path) == before
+
 
 def test_the_store_lies_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "here"))

@@ -89,6 +89,14 @@ def _read_tokens(item: Item) -> int:
     return item.tokens if item.in_request else item.original_tokens
 
 
+def size_before(plan: ContextPlan, selected: SelectedRange) -> int:
+    """The size that a compaction is compared with: of the request as it would be with what it dropped of the range.
+
+    Otherwise dropping would make it seem useless to summarise what was dropped.
+    """
+    return plan.uncut_size + sum(item.original_tokens for item in selected.items if item.state == "dropped")
+
+
 def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
     """The event without its metadata, which costs nothing in the plan."""
     framed = summary_preface(policy.preface, selected.first, selected.last, recall)
@@ -145,7 +153,7 @@ def worthwhile_summary(
     which will pass. A compaction by hand is not refused: the user sees how little it frees. Offers on the screen come
     from here too, so that no offer is then refused.
     """
-    policy, before = setup.loaded.policy.compaction, plan.uncut_size
+    policy, before = setup.loaded.policy.compaction, size_before(plan, selected)
     cap = summary_cap(policy, setup.limits, source_tokens(selected, plan), fixed_tokens(plan))
 
     def of_length(tokens: int) -> WorthwhileSummary:
@@ -188,7 +196,7 @@ def preview_of(
         why or selected.why,
         selected,
         plan.size,
-        plan.uncut_size,
+        size_before(plan, selected),
         source_tokens(selected, plan),
         cap,
         inputs.model,

@@ -11,7 +11,7 @@ from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.render import MessageList, render_tools
 from workbench.library.messages import GivenHead, GivenMessage
-from workbench.log.events import Event, SystemMessage, ToolCall, text_of
+from workbench.log.events import Event, SystemMessage, ToolCall, ToolResult, text_of
 from workbench.wire.chat_requests import AsGiven, ChatEntry, ChatRequest
 from workbench.wire.dialect import Dialect
 from workbench.wire.values import content_of
@@ -121,8 +121,10 @@ class _Renderer:
             return False
         if isinstance(body, SystemMessage):
             return not self._dialect.places[0]
+        if isinstance(body, ToolCall | ToolResult) and item.call_id != body.call_id:
+            return False  # another call has its id
         if isinstance(body, ToolCall):
-            return not item.edits and item.call_id == body.call_id
+            return not item.edits
         if not item.edits:
             return True
         # What a chat API would not take, the provider's own may.

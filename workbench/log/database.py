@@ -45,6 +45,8 @@ class Database:
             """Whether this user may read the file but not write it."""
             if not self.read_only:
                 finish_replacement(path)
+                if path.exists():
+                    migrations.check_file(path)  # before its rights are changed
                 make_private_file(path)
             migrations.check_file(path)
             self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
