@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +74,17 @@ def test_nothing_to_compact_is_said_once_and_holds_nothing_back() -> None:
         made += [result.made for result in compact_if_due(context)]
         assert not [item for item in context.plan.items if item.state == "dropped"]
     assert any(made)
+
+
+def test_the_lab_counts_no_item_as_dropped_that_a_compaction_saved(tmp_path: Path) -> None:
+    with workbench.Context("workbench", window=12_000, store=tmp_path / "run.db") as context:
+        context.add("task")
+        for step in range(STEPS):
+            compact_if_due(context)
+            context.request()
+            context.extend(iteration(step, 2))
+    session = workbench.open(tmp_path / "run.db")
+    assert session.compactions
+    [row] = session.lab(["workbench"], window=12_000).rows
+    assert row["compactions"]
+    assert row["dropped"] == 0

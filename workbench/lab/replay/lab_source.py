@@ -238,6 +238,8 @@ class _Replay:
         self._available = AvailableFacts(lab.needs)
         self._at = 0
         self._touched: dict[str, set[int]] = {"truncated": set(), "masked": set(), "dropped": set()}
+        self._changed: dict[int, str] = {}
+        """The new states of items since the request before, by event. A compaction may change them before the next."""
         self._invalid = 0
         self._same = -1
         """How many tokens this request shares with the beginning of the one before. -1: nothing was sent yet."""
@@ -358,9 +360,7 @@ class _Replay:
     def _stepped(self) -> PlanStep:
         step = self._steps.step(self._log.planner)
         self._same = step.same if self._same < 0 else min(self._same, step.same)
-        for change in step.changes:
-            if change.after in self._touched:
-                self._touched[change.after].add(change.cell.seq)
+        self._changed.update((change.cell.seq, change.after) for change in step.changes)
         self._available.apply_changes(step.changes, step.outline.items.summaries)
         if self._meter is not None:
             self._meter.note_changes(step.changes)
@@ -377,6 +377,10 @@ class _Replay:
 
     def _request(self, number: int, mark: RequestMark, step: PlanStep, answer: LabAnswer) -> None:
         now = step.outline
+        for seq, state in self._changed.items():
+            if state in self._touched:
+                self._touched[state].add(seq)
+        self._changed.clear()
         size, fits = self._extra.request_size(now.tokens), now.fits
         if self._recorded:
             size = mark.reported if mark.reported is not None else size
