@@ -13,30 +13,34 @@ _SIGNS = (
     *(b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"'),
     b'_call"',
 )
-_PAYLOAD = b'"payload":{"type":"'
-_HEAD = 160
-"""Bytes in which a line has the type of its payload."""
-_LONGEST = 40
-"""Characters of such a type."""
-_OTHERS = frozenset(
-    (
-        b"function_call_output",
-        b"custom_tool_call_output",
-        b"message",
-        b"reasoning",
-        b"agent_message",
-        b"agent_reasoning",
-        b"user_message",
-        b"exec_command_begin",
-        b"exec_command_end",
-        b"exec_command_output_delta",
-        b"patch_apply_end",
-        b"task_started",
-        b"task_complete",
-    )
+_TYPE = b'"type":"'
+_HEAD = 120
+"""Bytes in which a line has its type."""
+_ITEM, _EVENT = b'response_item","payload":{"type":"', b'event_msg","payload":{"type":"'
+_WANTED = (
+    _EVENT + b'token_count"',
+    _ITEM + b'function_call"',
+    _ITEM + b'custom_tool_call"',
+    b'turn_context","payload":',
+    b'compacted","payload":',
+    b'session_meta","payload":',
 )
-"""Payloads without a report: most of a file's bytes."""
-_WANTED = frozenset((b"token_count", b"function_call", b"custom_tool_call"))
+_OTHERS = (
+    _ITEM + b'reasoning"',
+    _ITEM + b'function_call_output"',
+    _ITEM + b'message"',
+    _ITEM + b'custom_tool_call_output"',
+    _EVENT + b'agent_message"',
+    _EVENT + b'agent_reasoning"',
+    _EVENT + b'user_message"',
+    _EVENT + b'exec_command_begin"',
+    _EVENT + b'exec_command_end"',
+    _EVENT + b'exec_command_output_delta"',
+    _EVENT + b'patch_apply_end"',
+    _EVENT + b'task_started"',
+    _EVENT + b'task_complete"',
+)
+"""Payloads without a report: most of a file's bytes. The most frequent are first."""
 
 
 class CodexReport(msgspec.Struct, gc=False):
@@ -115,18 +119,17 @@ def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:
 
 def codex_lines_with_reports(data: bytes) -> Iterator[bytes]:
     """The lines that may have a report, a call, or what a report belongs to."""
-    find, end, size = data.find, -1, len(data)
+    find, startswith, end, size = data.find, data.startswith, -1, len(data)
     while (start := end + 1) < size:
         end = find(b"\n", start)
         if end < 0:
             end = size
-        at = find(_PAYLOAD, start, start + _HEAD)
-        if 0 <= at < end:
-            at += len(_PAYLOAD)
-            kind = data[at : find(b'"', at, at + _LONGEST)]
-            if kind in _OTHERS:
-                continue
-            if kind in _WANTED:
+        at = find(_TYPE, start, start + _HEAD)
+        if at >= 0:
+            at += len(_TYPE)
+            if startswith(_WANTED, at, end):
                 yield data[start:end]
+                continue
+            if startswith(_OTHERS, at, end):
                 continue
         yield from lines_with_signs(data, _SIGNS, start, end)

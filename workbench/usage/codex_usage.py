@@ -96,8 +96,10 @@ def _report(value: dict[str, Any]) -> CodexReport:
 
 
 def _add_call(used: SessionUse, name: str) -> None:
-    calls = used.state.get("tools", "").split("\n")
-    used.state["tools"] = "\n".join([*calls[-_MOST_TOOLS:], name.replace("\n", " ")])
+    before, name = used.state.get("tools"), name.replace("\n", " ")
+    if before:
+        name = "\n".join([*before.split("\n")[-_MOST_TOOLS:], name])
+    used.state["tools"] = name
 
 
 def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
@@ -131,8 +133,8 @@ def _add_report(used: SessionUse, timestamp: Any, report: CodexReport, key: str)
             epoch_milliseconds(timestamp),
             used.state.get("model", ""),
             prompt,
-            max(0, report.cached),
-            max(0, report.written),
+            report.cached if report.cached > 0 else 0,
+            report.written if report.written > 0 else 0,
             0,
             out,
             None,
