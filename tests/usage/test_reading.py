@@ -221,36 +221,6 @@ def test_a_report_that_was_complete_counts_more_than_a_later_copy_of_an_early_on
     assert [(each.out, each.is_unfinished) for each in session.requests] == [(70, False), (2, True), (3, False)]
 
 
-def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tuple[bytes, bool]:
-    """A line, and whether it is a reply of the model's with a report."""
-    long = "x" * draw(st.sampled_from([0, 100, 9_000, 20_000]))
-    reply = claude_reply(f"m{number}", number % 60, 10, 5, content=[{"type": "text", "text": long}])
-    said = {"role": "user", "content": long, "usage": {"input_tokens": 5}}
-    task = {"usage": {"input_tokens": 9, "output_tokens": 9}, "text": long}
-    kind = draw(st.sampled_from(["reply", "said", "input", "progress"]))
-    if kind == "said":
-        line = {"cwd": "/x", "type": "user", "message": said, "toolUseResult": task}
-    elif kind == "input":  # a call whose arguments look like a line of the user's
-        block = {"type": "tool_use", "id": "c", "name": "Echo", "input": {"type": "user", "message": said}}
-        line = {**reply, "message": {**reply["message"], "content": [block]}}
-    elif kind == "progress":
-        line = {"type": "progress", "data": {"type": "bash_progress", "output": long}}
-    else:
-        line = reply
-    spaces = draw(st.sampled_from([(",", ":"), (", ", ": ")]))
-    return json.dumps(line, separators=spaces).encode(), kind in ("reply", "input")
-
-
-@given(st.data())
-def test_lines_are_passed_over_only_if_they_have_no_report(data: st.DataObject) -> None:
-    parts = [claude_part(data.draw, number) for number in range(data.draw(st.integers(0, 6)))]
-    used = new_claude_session("Claude Code", "/x/s.jsonl")
-    add_claude_lines(used, b"".join(line + b"\n" for line, _ in parts))
-    assert [each.key.split()[0] for each in used.requests] == [
-        f"m{number}" for number, (_, counts) in enumerate(parts) if counts
-    ]
-
-
 def test_reports_of_codex_with_odd_values_count_as_far_as_they_are_known(tmp_path: Path) -> None:
     odd = codex_count(3, 330, 100, 10)
     odd["payload"]["info"]["last_token_usage"]["cached_input_tokens"] = "many"

@@ -1,24 +1,46 @@
-"""The part of Claude Code's lines that has to do with reports. The rest of a line is skipped, not decoded."""
+"""The part of Claude Code's lines that has to do with reports.
+
+Most lines are passed over by their first bytes, and the rest of a line is skipped, not decoded.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import field
 
 from workbench.traces.claude_sub_agents import is_of_sub_agent
-from workbench.usage.usage_lines import parsed_line
+from workbench.usage.usage_lines import lines_with_signs, parsed_line
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
+_SIGNS = (b'"usage"', b'"compact_boundary"')
+_TYPE = b'"type":"'
+_HEAD = 1_024
+"""Bytes in which a line has its type, or the type of its message."""
+_REPLIES = (
+    b'message","role":"assistant"',
+    b'assistant","message":{',
+    b'progress","data":{"message":{"type":"assistant"',
+)
+_OTHERS = (
+    b'user","message":{"role":"user"',
+    b'progress","data":{"message":{"type":"user"',
+    b'progress","data":{"type":"bash_progress"',
+    b'progress","data":{"type":"hook_progress"',
+    b'progress","data":{"type":"mcp_progress"',
+)
+"""Lines without a report of their own: the results of tools are most of a file's bytes."""
 
-class KeptTokens(msgspec.Struct):
+
+class KeptTokens(msgspec.Struct, gc=False):
     """Tokens that were written to the cache, by how long they are kept."""
 
     hour: int = field(default=0, name="ephemeral_1h_input_tokens")
 
 
-class ClaudeReport(msgspec.Struct):
+class ClaudeReport(msgspec.Struct, gc=False):
     """What was reported for a reply."""
 
     fresh: int = field(default=0, name="input_tokens")
@@ -28,14 +50,14 @@ class ClaudeReport(msgspec.Struct):
     kept: KeptTokens | None = field(default=None, name="cache_creation")
 
 
-class ClaudeBlock(msgspec.Struct):
+class ClaudeBlock(msgspec.Struct, gc=False):
     """A block of a reply."""
 
     type: str = ""
     name: str = ""
 
 
-class ClaudeMessage(msgspec.Struct):
+class ClaudeMessage(msgspec.Struct, gc=False):
     """A reply, or a part of it."""
 
     id: str = ""
@@ -46,7 +68,7 @@ class ClaudeMessage(msgspec.Struct):
     content: list[ClaudeBlock] | str | None = None
 
 
-class ClaudeLine(msgspec.Struct):
+class ClaudeLine(msgspec.Struct, gc=False):
     """A line of a session."""
 
     type: str = ""
@@ -64,11 +86,29 @@ class ClaudeLine(msgspec.Struct):
     data: ClaudeProgress | None = None
 
 
-class ClaudeProgress(msgspec.Struct):
+class ClaudeProgress(msgspec.Struct, gc=False):
     """What a session notes about a tool that runs; of a sub-agent, its lines."""
 
     agent_id: str | None = field(default=None, name="agentId")
     message: ClaudeLine | None = None
+
+
+def claude_lines_with_reports(data: bytes) -> Iterator[bytes]:
+    """The lines that may have a report or a compaction."""
+    find, startswith, end, size = data.find, data.startswith, -1, len(data)
+    while (start := end + 1) < size:
+        end = find(b"\n", start)
+        if end < 0:
+            end = size
+        at = find(_TYPE, start, start + _HEAD)
+        if at >= 0:
+            at += len(_TYPE)
+            if startswith(_OTHERS, at, end):
+                continue
+            if startswith(_REPLIES, at, end):
+                yield data[start:end]
+                continue
+        yield from lines_with_signs(data, _SIGNS, start, end)
 
 
 _DECODER = msgspec.json.Decoder(ClaudeLine)

@@ -9,22 +9,13 @@ file is gone, they are known from there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import msgspec
 
 from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
-from workbench.usage.claude_report_lines import ClaudeLine, claude_line
+from workbench.usage.claude_report_lines import ClaudeLine, claude_line, claude_lines_with_reports
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
-from workbench.usage.usage_lines import lines_with_signs
 
-_MESSAGE, _TYPE, _ROLE = b'"message":{', b'"type":"user",', b'"role":"user"'
-"""The lines of users have the results of tools: few lines, and most of a file's bytes."""
-_SIGNS = (b'"usage"', b'"compact_boundary"')
-_HEAD = 1_024
-"""Bytes in which a line says whose message it is."""
-_LONG = 8_192
-"""Bytes of a line from which on it is worth a look whose it is."""
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
 
 
@@ -45,7 +36,7 @@ def new_claude_session(agent: str, path: str) -> SessionUse:
 def add_claude_lines(used: SessionUse, data: bytes) -> None:
     """Add what some lines report."""
     places = {each.key: at for at, each in enumerate(used.requests)}
-    for raw in _lines_with_reports(data):
+    for raw in claude_lines_with_reports(data):
         line = claude_line(raw)
         if line is None:
             continue
@@ -56,28 +47,6 @@ def add_claude_lines(used: SessionUse, data: bytes) -> None:
         elif line.type == "system" and line.subtype == "compact_boundary":
             model = used.requests[-1].model if used.requests else ""
             used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
-
-
-def _lines_with_reports(data: bytes) -> Iterator[bytes]:
-    """The lines that may have a report or a compaction."""
-    begin = start = 0
-    while start < len(data):
-        # Short lines are cheaper to search together than to look at one by one.
-        end = data.rfind(b"\n", start, start + _LONG)
-        if end < 0:
-            end = data.find(b"\n", start + _LONG)
-            end = len(data) if end < 0 else end
-            if _is_users(data, start, end):
-                yield from lines_with_signs(data, _SIGNS, begin, start)
-                begin = end + 1
-        start = end + 1
-    yield from lines_with_signs(data, _SIGNS, begin, len(data))
-
-
-def _is_users(data: bytes, start: int, end: int) -> bool:
-    """Whether a line is a message of the user's. Such a line has no report of its own."""
-    at = data.find(_MESSAGE, start, min(end, start + _HEAD))
-    return at >= 0 and data.startswith(_ROLE, at + len(_MESSAGE)) and data.endswith(_TYPE, start, at)
 
 
 def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
@@ -103,7 +72,8 @@ def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> No
         return
     known = used.requests[before]
     found = known if made.is_unfinished and not known.is_unfinished else made
-    used.requests[before] = found._replace(tools=known.tools + made.tools)
+    tools = known.tools + made.tools
+    used.requests[before] = found if found.tools == tools else found._replace(tools=tools)
 
 
 def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:

@@ -13,33 +13,37 @@ _SIGNS = (
     *(b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"'),
     b'_call"',
 )
-_PAYLOAD = b'"payload":{"type":"'
-_HEAD = 160
-"""Bytes in which a line has the type of its payload."""
-_LONGEST = 40
-"""Characters of such a type."""
-_OTHERS = frozenset(
-    (
-        b"function_call_output",
-        b"custom_tool_call_output",
-        b"message",
-        b"reasoning",
-        b"agent_message",
-        b"agent_reasoning",
-        b"user_message",
-        b"exec_command_begin",
-        b"exec_command_end",
-        b"exec_command_output_delta",
-        b"patch_apply_end",
-        b"task_started",
-        b"task_complete",
-    )
+_TYPE = b'"type":"'
+_HEAD = 120
+"""Bytes in which a line has its type."""
+_ITEM, _EVENT = b'response_item","payload":{"type":"', b'event_msg","payload":{"type":"'
+_WANTED = (
+    _EVENT + b'token_count"',
+    _ITEM + b'function_call"',
+    _ITEM + b'custom_tool_call"',
+    b'turn_context","payload":',
+    b'compacted","payload":',
+    b'session_meta","payload":',
 )
-"""Payloads without a report: most of a file's bytes."""
-_WANTED = frozenset((b"token_count", b"function_call", b"custom_tool_call"))
+_OTHERS = (
+    _ITEM + b'reasoning"',
+    _ITEM + b'function_call_output"',
+    _ITEM + b'message"',
+    _ITEM + b'custom_tool_call_output"',
+    _EVENT + b'agent_message"',
+    _EVENT + b'agent_reasoning"',
+    _EVENT + b'user_message"',
+    _EVENT + b'exec_command_begin"',
+    _EVENT + b'exec_command_end"',
+    _EVENT + b'exec_command_output_delta"',
+    _EVENT + b'patch_apply_end"',
+    _EVENT + b'task_started"',
+    _EVENT + b'task_complete"',
+)
+"""Payloads without a report: most of a file's bytes. The most frequent are first."""
 
 
-class CodexReport(msgspec.Struct):
+class CodexReport(msgspec.Struct, gc=False):
     """What was reported for a request, or for all of a thread."""
 
     prompt: int = field(default=0, name="input_tokens")
@@ -50,14 +54,14 @@ class CodexReport(msgspec.Struct):
     total: int = field(default=0, name="total_tokens")
 
 
-class CodexInfo(msgspec.Struct):
+class CodexInfo(msgspec.Struct, gc=False):
     """The reports of a `token_count`."""
 
     of_thread: CodexReport | None = field(default=None, name="total_token_usage")
     last: CodexReport | None = field(default=None, name="last_token_usage")
 
 
-class CodexLimit(msgspec.Struct):
+class CodexLimit(msgspec.Struct, gc=False):
     """A limit of the provider's."""
 
     used: float | None = field(default=None, name="used_percent")
@@ -65,23 +69,24 @@ class CodexLimit(msgspec.Struct):
     resets_at: int | float | str | None = None
 
 
-class CodexLimits(msgspec.Struct):
+class CodexLimits(msgspec.Struct, gc=False):
     """Both limits of a plan."""
 
     primary: CodexLimit | None = None
     secondary: CodexLimit | None = None
 
 
-class CodexPayload(msgspec.Struct):
+class CodexPayload(msgspec.Struct, gc=False):
     """A `token_count`, or a call of a tool."""
 
     type: str = ""
     name: str = ""
     info: CodexInfo | None = None
-    rate_limits: CodexLimits | None = None
+    rate_limits: msgspec.Raw = msgspec.Raw()
+    """For `codex_limits`: each report has them, and only the last ones matter."""
 
 
-class CodexLine(msgspec.Struct):
+class CodexLine(msgspec.Struct, gc=False):
     """A line with one of them."""
 
     type: str = ""
@@ -91,6 +96,7 @@ class CodexLine(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(CodexLine)
+_LIMITS = msgspec.json.Decoder(CodexLimits | None)
 
 
 def codex_line(raw: bytes) -> CodexLine | None:
@@ -102,19 +108,28 @@ def codex_line(raw: bytes) -> CodexLine | None:
     return line if line.type in ("event_msg", "response_item") and line.payload is not None else None
 
 
+def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:
+    """The limits in a line; None if there are none, or one has a value of an unexpected type."""
+    try:
+        found = _LIMITS.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return found if found is not None and (found.primary or found.secondary) else None
+
+
 def codex_lines_with_reports(data: bytes) -> Iterator[bytes]:
     """The lines that may have a report, a call, or what a report belongs to."""
-    find, end, size = data.find, -1, len(data)
+    find, startswith, end, size = data.find, data.startswith, -1, len(data)
     while (start := end + 1) < size:
         end = find(b"\n", start)
-        end = size if end < 0 else end
-        at = find(_PAYLOAD, start, min(end, start + _HEAD))
+        if end < 0:
+            end = size
+        at = find(_TYPE, start, start + _HEAD)
         if at >= 0:
-            at += len(_PAYLOAD)
-            kind = data[at : find(b'"', at, at + _LONGEST)]
-            if kind in _OTHERS:
-                continue
-            if kind in _WANTED:
+            at += len(_TYPE)
+            if startswith(_WANTED, at, end):
                 yield data[start:end]
+                continue
+            if startswith(_OTHERS, at, end):
                 continue
         yield from lines_with_signs(data, _SIGNS, start, end)

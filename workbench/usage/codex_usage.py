@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from msgspec import Raw
 from msgspec.structs import fields
 
 from workbench.traces.codex_sub_agents import started_by
@@ -17,6 +18,7 @@ from workbench.usage.codex_report_lines import (
     CodexInfo,
     CodexLimits,
     CodexReport,
+    codex_limits,
     codex_line,
     codex_lines_with_reports,
 )
@@ -40,7 +42,7 @@ def new_codex_session(agent: str, path: str) -> SessionUse:
 def add_codex_lines(used: SessionUse, data: bytes) -> None:
     """Add what some lines report."""
     start = int(used.state.get("start", "0"))
-    limits: tuple[CodexLimits, str | None] | None = None
+    limits: list[tuple[Raw, str | None]] = []
     for raw in codex_lines_with_reports(data):
         line = codex_line(raw)
         payload = line.payload if line is not None else None
@@ -50,13 +52,15 @@ def add_codex_lines(used: SessionUse, data: bytes) -> None:
         elif start and line.ordinal < start:
             continue
         elif payload.type == "token_count" and line.type == "event_msg":
-            found = payload.rate_limits
-            limits = (found, line.timestamp) if found is not None and (found.primary or found.secondary) else limits
+            limits.append((payload.rate_limits, line.timestamp))
             _add_count(used, line.timestamp, payload.info)
         elif payload.type.endswith("_call") and line.type == "response_item":
             _add_call(used, payload.name or payload.type.removesuffix("_call"))
-    if limits is not None:
-        used.limits = _limits(limits[0], epoch_milliseconds(limits[1])) or used.limits
+    for raw_limits, timestamp in reversed(limits):
+        found = codex_limits(raw_limits)
+        if found is not None:
+            used.limits = _limits(found, epoch_milliseconds(timestamp)) or used.limits
+            break
 
 
 def _add_other_line(used: SessionUse, raw: bytes, start: int) -> None:
@@ -92,8 +96,10 @@ def _report(value: dict[str, Any]) -> CodexReport:
 
 
 def _add_call(used: SessionUse, name: str) -> None:
-    calls = used.state.get("tools", "").split("\n")
-    used.state["tools"] = "\n".join([*calls[-_MOST_TOOLS:], name.replace("\n", " ")])
+    before, name = used.state.get("tools"), name.replace("\n", " ")
+    if before:
+        name = "\n".join([*before.split("\n")[-_MOST_TOOLS:], name])
+    used.state["tools"] = name
 
 
 def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
@@ -127,8 +133,8 @@ def _add_report(used: SessionUse, timestamp: Any, report: CodexReport, key: str)
             epoch_milliseconds(timestamp),
             used.state.get("model", ""),
             prompt,
-            max(0, report.cached),
-            max(0, report.written),
+            report.cached if report.cached > 0 else 0,
+            report.written if report.written > 0 else 0,
             0,
             out,
             None,

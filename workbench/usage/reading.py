@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from workbench.config.garbage import collector_paused
 from workbench.config.system import start_copy, usable_cores
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
@@ -27,6 +28,13 @@ _MUCH = 64 * 1024 * 1024
 
 def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *, has_store: bool) -> UsageTable:
     """What these files and our own store report."""
+    with collector_paused():
+        return make_table(_all_sessions(services, kept, files, has_store=has_store), services.catalogue)
+
+
+def _all_sessions(
+    services: Services, kept: KeptUsage, files: Sequence[UsageFile], *, has_store: bool
+) -> list[SessionUse]:
     entries = {file.path: kept.load_file(file.path) for file in files}
     missing = [file for file in files if not _is_known(entries[file.path], file)]
     for file, entry in zip(missing, _read_files(services, missing, entries), strict=True):
@@ -36,7 +44,7 @@ def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *,
     sessions = [each for entry in entries.values() if entry is not None for each in entry.sessions]
     if has_store:
         sessions += _stored(services, kept)
-    return make_table(sessions, services.catalogue)
+    return sessions
 
 
 def _read_files(
