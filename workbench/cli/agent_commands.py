@@ -187,8 +187,13 @@ def add_tune(commands: Commands[Parser]) -> None:
     text = "search the knobs for the policy that does best on your sessions (needs the extra `tune`)"
     parser = add_command(commands, "tune", "cli.tune:run_tune", text)
     _add_corpus(parser)
-    goal = "what is to be small: arithmetic over the figures of `lab --json` (cost + 50*misses)"
+    goal = (
+        "what is to be small: arithmetic over the figures of `lab --json`, as in cost + 50*misses; words may follow "
+        "that limit misses (cost subject to misses no worse than the base)"
+    )
     parser.add_argument("--objective", metavar="EXPRESSION", help=goal)
+    weigh = "sessions: all sessions weigh alike (the default); tokens: long ones weigh more"
+    parser.add_argument("--weigh", choices=("sessions", "tokens"), default="sessions", help=weigh)
     parser.add_argument(
         "--budget", metavar="N", type=count_argument, default=60, help="policies to try, presets included (60)"
     )
@@ -197,6 +202,8 @@ def add_tune(commands: Commands[Parser]) -> None:
     held = "about this share of the sessions is not used in the search, but to measure the result (0.3)"
     parser.add_argument("--hold-out", metavar="SHARE", type=float, default=0.3, help=held)
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="another one searches in another order (0)")
+    seeds = "search with so many seeds, to see whether they end at the same policy (1); each takes the whole budget"
+    parser.add_argument("--seeds", metavar="N", type=count_argument, default=1, help=seeds)
     add_plan_options(parser)
     written = "write the best as a policy file; by default it is printed"
     parser.add_argument("--output", "-o", metavar="FILE", help=written)

@@ -2,10 +2,14 @@
 
 `tune --json` prints
 
-    {"objective", "seed", "base", "tried", "training": {"sources", "requests"}, "held_out": {"sources", "requests"},
-     "front": {"spent", "policies": [{"policy", "set", "preset", "best", "value", "figures"}]},
+    {"objective", "weigh", "seed", "base", "tried",
+     "training": {"sources", "requests"}, "held_out": {"sources", "requests"},
+     "front": {"spent", "missed", "policies": [{"policy", "set", "preset", "best", "value", "figures"}]},
      "presets": [...], "best": {..., "extends", "knobs"},
-     "compared": [{"policy", "training", "held_out"}], "verdict", "interrupted", "file", "written",
+     "compared": [{"policy", "training", "held_out"}], "verdict", "sessions": {"better", "worse", "same"},
+     "interval": {"sessions", "objective": {"value", "low", "high", "may_be_none"}, "missed_in_100": {...}},
+     "seeds": {"searches": [{"seed", "policy", "set"}], "same_policy", "same_knobs"},
+     "interrupted", "file", "written",
      "failed": [{"source", "error"}]}
 
 where `figures`, `training` and `held_out` under `compared` are the figures of `lab --json`, `spent` is what the front
@@ -31,18 +35,21 @@ from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, 
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine
-from workbench.lab.running.tasks import LabTask
+from workbench.lab.running.tasks import LabPolicy, LabTask
 from workbench.lab.running.workers import LabWorkers
 from workbench.lab.tuning.knob_ranges import search_ranges
-from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
+from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, LIMIT, Objective, parse_objective
 from workbench.lab.tuning.report import TuningReport
-from workbench.lab.tuning.search import AT_ONCE, Figures, KnobSearch, Tried, best_tried, require_optuna
+from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
+from workbench.lab.tuning.search import AT_ONCE, KnobSearch, Measure, Tried, best_tried, require_optuna
 from workbench.lab.tuning.tune_corpus import (
     PRESET_POLICIES,
+    SearchEnd,
     TuneCorpus,
     TuneParts,
     TuneResult,
     TuneSession,
+    part_scorings,
     split_sessions,
     tune_result,
 )
@@ -113,6 +120,7 @@ class _Tuning:
         self.corpus = TuneCorpus(self._tasks, kept)
         self.corpus.failed += [(each.ref, each.error) for each in entries if each.error]
         self.is_interrupted = self._gave_up = False
+        self._ends: list[SearchEnd] = []
 
     def found(self) -> TuneResult:
         """The best policy, or the best so far if Ctrl+C was pressed."""
@@ -125,18 +133,20 @@ class _Tuning:
                     line.print_line(
                         f"· nothing is held out ({why}): how good the result is elsewhere will not be known"
                     )
-            tried = self._searched(workers, parts)
+            alike = self._options.weigh == "sessions"
+            scorings = part_scorings(parts, self._objective, self.base, is_alike=alike)
+            tried = self._searched(workers, parts, scorings.training)
             held_out = () if self.is_interrupted else self._on_held_out(workers, parts, tried)
         if self.is_interrupted and not held_out:  # with new workers: the old ones may still be busy
             with self._workers() as workers:
                 held_out = self._on_held_out(workers, parts, tried)
         if not held_out:
             parts = replace(parts, held_out=())
-        return tune_result(tried, self.base, self._fixed, parts, held_out)
+        return tune_result(tried, self.base, self._fixed, parts, scorings, held_out, self._ends)
 
     def _workers(self) -> LabWorkers:
         jobs = min(self._options.jobs or usable_cores(), len(self._tasks) or 1)
-        return LabWorkers(jobs, self._options.cluster, again=self._options.budget)
+        return LabWorkers(jobs, self._options.cluster, again=self._options.budget * self._options.seeds)
 
     def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Sequence[Figures]:
         """Measure the best policy on each held-out session; empty if there are none, or if the user interrupts."""
@@ -150,31 +160,45 @@ class _Tuning:
             print("\r· interrupted: it was not tried on the sessions that it never saw", file=sys.stderr)
             return ()
 
-    def _searched(self, workers: LabWorkers, parts: TuneParts) -> list[Tried]:
+    def _searched(self, workers: LabWorkers, parts: TuneParts, scoring: SessionScoring) -> list[Tried]:
+        """Search with each seed. What one search has measured, the next one knows."""
         batches = max(0, self._options.budget - len(PRESET_POLICIES)) // AT_ONCE + 1
-        expected = self.corpus.tasks_of(parts.training) * batches
-        tried: list[Tried] = []
+        expected = self.corpus.tasks_of(parts.training) * batches * self._options.seeds
+        tried: dict[LabPolicy, Tried] = {}
+        known: dict[LabPolicy, PolicyScore] = {}
         with ProgressLine(expected, self._weigh, thing="replay") as line:
-            search = KnobSearch(
-                self.base,
-                self._fixed,
-                self._ranges,
-                self._objective,
-                lambda policies: self.corpus.measure_policies(workers, parts.training, policies, line.show_outcome),
-                presets=PRESET_POLICIES,
-                budget=self._options.budget,
-                seed=self._options.seed,
-            )
+
+            def measure(policies: Sequence[LabPolicy]) -> list[PolicyScore]:
+                rows = self.corpus.measure_sessions(workers, parts.training, policies, line.show_outcome)
+                return [scoring.score(rows[each]) for each in policies]
+
             try:
-                for each in search.try_policies():
-                    tried.append(each)
-                    line.note = f", {len(tried)} policies tried, the best has {best_tried(tried).value:,.6g}"
+                for seed in range(self._options.seed, self._options.seed + self._options.seeds):
+                    own = []
+                    for each in self._search(measure, seed, known).try_policies():
+                        own.append(each)
+                        tried.setdefault(each.policy, each)
+                        best = best_tried(list(tried.values()))
+                        line.note = f", {len(tried)} policies tried, the best has {best.value:,.6g}"
+                    self._ends.append(SearchEnd(seed, best_tried(own)))
             except KeyboardInterrupt:
                 if not tried:
                     raise
                 self.is_interrupted = True
                 line.print_line(f"· interrupted: the best of the {len(tried)} policies that were tried is what follows")
-        return tried
+        return list(tried.values())
+
+    def _search(self, measure: Measure, seed: int, known: dict[LabPolicy, PolicyScore]) -> KnobSearch:
+        return KnobSearch(
+            self.base,
+            self._fixed,
+            self._ranges,
+            measure,
+            presets=PRESET_POLICIES,
+            budget=self._options.budget,
+            seed=seed,
+            known=known,
+        )
 
     def _usable(self, sessions: list[TuneSession], line: ProgressLine) -> list[TuneSession]:
         """The sessions with a price, if the objective needs one. Prints which are left out."""
@@ -189,7 +213,7 @@ class _Tuning:
         priced = [each for each in sessions if all(row["cost"] is not None for row in each.by_policy.values())]
         without = [each for each in sessions if each not in priced]
         models = ", ".join(sorted({each.model or "no model named" for each in without}))
-        hint = "--model NAME counts and prices all as that model's; or name tokens in --objective, not cost"
+        hint = f"--model NAME counts and prices all as that model's; or --objective 'tokens{LIMIT}'"
         if not priced:
             raise WrongCall(f"--objective: no price is known for these sessions ({models}); {hint}")
         if without:

@@ -1,10 +1,11 @@
-"""Whether two policies differ in their misses by more than chance: the same requests under both are compared."""
+"""Whether two policies differ by more than chance: a bootstrap over sessions; within one, its requests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import comb
+from random import Random
 from typing import Final
 
 from workbench.config.text import printable
@@ -12,6 +13,11 @@ from workbench.lab.values import PolicyRun, SourceRun
 
 UNLIKELY: Final = 0.05
 """A difference that chance makes less often than this counts as one."""
+ONE_SESSION: Final = "one session: its requests depend on each other, and other sessions may differ"
+_RESAMPLES = 2_000
+_FEW_RESAMPLES = 200
+_DRAWS = 1_000_000
+"""With very many sessions there are fewer resamples, so that an interval never takes longer than a moment."""
 
 
 def noise_lines(sources: Sequence[SourceRun]) -> list[str]:
@@ -20,23 +26,41 @@ def noise_lines(sources: Sequence[SourceRun]) -> list[str]:
     counted = sorted(((sum(each.missed_requests for each in many), many) for many in runs), key=lambda each: each[0])
     found = []
     for (few, fewer), (more, others) in pairwise(counted):
-        if few < more and chance_of(*_only_in_one(fewer, others)) >= UNLIKELY:
+        if few < more and (why := _may_be_chance(fewer, others)):
             names = f"{fewer[0].policy} and {others[0].policy}"
-            found.append(printable(f"no difference: {names} ({few:,} and {more:,} requests with a miss) may be chance"))
-    return found
+            found.append(printable(f"no difference: {names} ({few:,} and {more:,} requests with a miss) {why}"))
+    differ = len({count for count, _ in counted}) > 1
+    return [*found, ONE_SESSION] if len(sources) == 1 and differ else found
 
 
-def _only_in_one(first: Sequence[PolicyRun], second: Sequence[PolicyRun]) -> tuple[int, int]:
+def _may_be_chance(first: Sequence[PolicyRun], second: Sequence[PolicyRun]) -> str:
+    """Why the second may have more requests with a miss by chance only; empty if that is unlikely."""
+    if len(first) == 1:
+        return "may be chance" if chance_of(*_only_in_one(first[0], second[0])) >= UNLIKELY else ""
+    more = [there.missed_requests - here.missed_requests for here, there in zip(first, second, strict=True)]
+    low, high = bootstrap_interval(len(more), lambda drawn: sum(more[at] for at in drawn))
+    return f"may be chance: {low:+,.0f} to {high:+,.0f} over {len(more):,} sessions" if low <= 0 <= high else ""
+
+
+def _only_in_one(first: PolicyRun, second: PolicyRun) -> tuple[int, int]:
     """Requests with a miss under only one of two policies: under the first, and under the second."""
-    pairs = [
-        (one.misses > 0, other.misses > 0)
-        for here, there in zip(first, second, strict=True)
-        for one, other in zip(here.points, there.points, strict=False)
-    ]
+    pairs = [(one.misses > 0, other.misses > 0) for one, other in zip(first.points, second.points, strict=False)]
     return pairs.count((True, False)), pairs.count((False, True))
 
 
 def chance_of(first: int, second: int) -> float:
-    """How often chance alone splits so many differing requests as unevenly (the exact test of McNemar)."""
+    """How often chance alone splits so many differing cases as unevenly (the exact test of McNemar, a sign test)."""
     many, less = first + second, min(first, second)
     return min(1.0, 2 * sum(comb(many, at) for at in range(less + 1)) / 2**many) if many else 1.0
+
+
+def bootstrap_interval(many: int, figure: Callable[[Sequence[int]], float]) -> tuple[float, float]:
+    """The middle 95 % of a figure over resamples of so many sessions. The same sessions give the same interval.
+
+    `figure`: gets the positions of the sessions that were drawn, some of them more than once.
+    """
+    chance, positions = Random(0), range(many)
+    resamples = max(_FEW_RESAMPLES, min(_RESAMPLES, _DRAWS // many))
+    values = sorted(figure(chance.choices(positions, k=many)) for _ in range(resamples))
+    outside = int(resamples * UNLIKELY / 2)
+    return values[outside], values[-1 - outside]

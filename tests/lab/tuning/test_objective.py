@@ -97,10 +97,20 @@ def test_what_is_no_objective_is_refused(text: str) -> None:
         parse_objective(text)
 
 
-def test_the_usual_one_sets_misses_against_cost() -> None:
+def test_the_usual_one_is_cost_with_misses_limited() -> None:
     objective = parse_objective(DEFAULT_OBJECTIVE)
-    assert objective.names == {"cost", "misses"}
-    assert objective.value({"cost": 1.5, "misses": 2}) == 101.5
+    assert objective.text == "cost subject to misses no worse than the base"
+    assert objective.names == {"cost"}
+    assert objective.is_limited
+    assert objective.value({"cost": 1.5}) == 1.5
+
+
+def test_misses_are_limited_only_in_these_words() -> None:
+    assert parse_objective("tokens/1000  subject to misses\nno worse than the base").is_limited
+    assert not parse_objective("cost + 50*misses").is_limited
+    for text in ("cost subject to misses", " subject to misses no worse than the base", "cost subject to cost < 3"):
+        with pytest.raises(WrongCall, match="expected arithmetic"):
+            parse_objective(text)
 
 
 def test_a_division_by_nothing_is_the_worst_there_is() -> None:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.lab.running.tasks import LabPolicy
+from workbench.lab.tuning.evidence import TuningEvidence
 from workbench.lab.tuning.objective import NAMES, parse_objective
 from workbench.lab.tuning.report import TuningReport
+from workbench.lab.tuning.scoring import PolicyScore
 from workbench.lab.tuning.search import Tried
-from workbench.lab.tuning.tune_corpus import TuneParts, TuneSession, tune_result
+from workbench.lab.tuning.tune_corpus import SearchEnd, TuneParts, TuneSession, part_scorings, tune_result
 from workbench.sources.options import Options
 
 OBJECTIVE = parse_objective("tokens")
+NONE = TuneParts((), ())
 
 
 def figures(tokens: int) -> dict[str, Any]:
     return {"policy": "", **dict.fromkeys(NAMES, 0), "reread_cost": None, "tokens": tokens}
+
+
+def score(tokens: float) -> PolicyScore:
+    return PolicyScore(figures(0), figures(0), tokens)
 
 
 def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[int, int]) -> str:
@@ -29,14 +37,14 @@ def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[in
         for part in (0, 1)
     ]
     tried = [
-        Tried(LabPolicy(ref), figures(did[0]), did[0], 0, is_preset=True)
-        for ref, did in by_policy.items()
-        if ref != "recorded"
+        Tried(LabPolicy(ref), score(did[0]), is_preset=True) for ref, did in by_policy.items() if ref != "recorded"
     ]
     if own is not None:
-        tried.append(Tried(LabPolicy("workbench", ("masking.keep_last=1",)), figures(own[0]), own[0], 0))
+        tried.append(Tried(LabPolicy("workbench", ("masking.keep_last=1",)), score(own[0])))
     best_there = own[1] if own is not None else min((base, preset))[1]
-    found = tune_result(tried, "workbench", (), TuneParts((parts[0],), (parts[1],)), [figures(best_there)])
+    split = TuneParts((parts[0],), (parts[1],))
+    scorings = part_scorings(split, OBJECTIVE, "workbench", is_alike=True)
+    found = tune_result(tried, "workbench", (), split, scorings, [figures(best_there)])
     return TuningReport(found, OBJECTIVE, "workbench", 0, Options()).verdict()
 
 
@@ -64,9 +72,9 @@ def test_a_preset_that_nothing_beats_anywhere_is_all_there_is_to_say() -> None:
 
 
 def test_an_objective_without_a_finite_value_finds_nothing() -> None:
-    tried = [Tried(LabPolicy("workbench"), figures(1), float("inf"), 0, is_preset=True)]
+    tried = [Tried(LabPolicy("workbench"), score(float("inf")), is_preset=True)]
     with pytest.raises(WrongCall, match="no finite number"):
-        tune_result(tried, "workbench", (), TuneParts((), ()), ())
+        tune_result(tried, "workbench", (), NONE, part_scorings(NONE, OBJECTIVE, "workbench", is_alike=True), ())
 
 
 @pytest.mark.parametrize(
@@ -78,14 +86,58 @@ def test_an_objective_without_a_finite_value_finds_nothing() -> None:
     ],
 )
 def test_held_out_sessions_count_alike_however_long_they_are(own: list[int], said: str) -> None:
+    evidence = found_on(own)
+    assert any(line.endswith(said) for line in evidence.evidence_words())
+    assert sum(evidence.evidence_json()["sessions"].values()) == len(own)
+
+
+CHOSEN = LabPolicy("workbench", ("masking.keep_last=1",))
+
+
+def found_on(own: list[int], ends: Sequence[LabPolicy] = (), *, base: int = 10) -> TuningEvidence:
+    """The chosen policy has so many tokens in each held-out session, the base `base` of them."""
     held = tuple(
-        TuneSession("s", "", "", 1, {LabPolicy(ref): figures(10) for ref in ("workbench", "recorded")}) for _ in own
+        TuneSession("s", f"{at}", "", 1, {LabPolicy(ref): figures(base) for ref in ("workbench", "recorded")})
+        for at in range(len(own))
     )
-    tried = [
-        Tried(LabPolicy("workbench"), figures(30), 30, 0, is_preset=True),
-        Tried(LabPolicy("workbench", ("masking.keep_last=1",)), figures(10), 10, 0),
-    ]
-    found = tune_result(tried, "workbench", (), TuneParts(held[:1], held), [figures(each) for each in own])
-    report = TuningReport(found, OBJECTIVE, "workbench", 0, Options())
-    assert report.session_words().endswith(said)
-    assert sum(report.tuning_json()["sessions"].values()) == len(own)
+    tried = [Tried(LabPolicy("workbench"), score(30), is_preset=True), Tried(CHOSEN, score(10))]
+    parts = TuneParts(held[:1], held)
+    scorings = part_scorings(parts, OBJECTIVE, "workbench", is_alike=True)
+    stops = [SearchEnd(at, Tried(each, score(10))) for at, each in enumerate(ends)]
+    found = tune_result(tried, "workbench", (), parts, scorings, [figures(each) for each in own], stops)
+    return TuningEvidence(found, "workbench")
+
+
+def test_an_interval_over_sessions_that_includes_0_is_no_difference() -> None:
+    wide = found_on([1, 1, 1, 1, 1, 1, 1, 90])
+    assert wide.objective_difference is not None
+    assert wide.objective_difference.may_be_none
+    assert "no difference, as the interval includes 0" in " ".join(wide.evidence_words())
+    narrow = found_on([1, 2, 3, 1, 2, 3, 1, 2])
+    assert narrow.objective_difference is not None
+    assert -0.9 <= narrow.objective_difference.low <= narrow.objective_difference.value <= -0.7
+    assert "The objective is 81 % smaller than with workbench" in " ".join(narrow.evidence_words())
+    assert "no difference, as" not in " ".join(narrow.evidence_words())
+
+
+@pytest.mark.parametrize(
+    ("own", "said"), [([1], "One session was held out: there is no interval"), ([1, 2, 3], "3 sessions are few")]
+)
+def test_few_held_out_sessions_are_named(own: list[int], said: str) -> None:
+    assert said in " ".join(found_on(own).evidence_words())
+    assert (found_on(own).evidence_json()["interval"]["objective"] is None) == (len(own) == 1)
+
+
+def test_a_base_whose_objective_is_0_has_no_share() -> None:
+    assert found_on([1, 2, 3], base=0).objective_difference is None
+
+
+def test_seeds_agree_on_a_policy_on_its_knobs_or_on_neither() -> None:
+    other, third = (LabPolicy("workbench", (knob,)) for knob in ("masking.keep_last=2", "history.max_tokens=5000"))
+    evidence = found_on([1], [CHOSEN, other, third])
+    assert evidence.seeds_agreeing() == (1, 2)
+    assert evidence.evidence_words()[-1].startswith("1 of 3 seeds end at this policy, 2 of 3 at one that sets the same")
+    told = evidence.evidence_json()["seeds"]["searches"][1]
+    assert told == {"seed": 1, "policy": "workbench", "set": ["masking.keep_last=2"]}
+    assert found_on([1], [CHOSEN] * 3).evidence_words()[-1].endswith("3 of 3 at one that sets the same knobs.")
+    assert "--seeds 3" in found_on([1], [CHOSEN]).evidence_words()[-1]

@@ -16,7 +16,8 @@ from workbench.context.load import describe_policy, load_policy
 from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.knob_ranges import DEFAULT_RANGES, knob_matters, parse_range, search_ranges
 from workbench.lab.tuning.objective import NAMES, parse_objective
-from workbench.lab.tuning.search import Figures, KnobSearch, Tried, best_tried, pareto_front
+from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
+from workbench.lab.tuning.search import KnobSearch, Tried, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import PRESET_POLICIES
 
 pytestmark = pytest.mark.xdist_group("optuna")
@@ -101,7 +102,8 @@ def test_a_knob_that_does_nothing_is_not_turned() -> None:
 
 
 def tried(cost: float, misses: int, misfits: int = 0) -> Tried:
-    return Tried(LabPolicy("p"), {"cost": cost, "misses": misses}, cost + misses, misfits)
+    figures = {"cost": cost, "misses": misses}
+    return Tried(LabPolicy("p"), PolicyScore(figures, figures, cost + misses, misfits))
 
 
 points = st.lists(st.builds(tried, st.integers(0, 9), st.integers(0, 9), st.integers(0, 1)), min_size=1, max_size=20)
@@ -110,15 +112,15 @@ points = st.lists(st.builds(tried, st.integers(0, 9), st.integers(0, 9), st.inte
 @given(points)
 def test_no_point_of_the_front_is_beaten_and_every_other_one_is(all_tried: list[Tried]) -> None:
     found = pareto_front(all_tried, "cost")
-    least = min(each.misfits for each in all_tried)
-    fitting = [each for each in all_tried if each.misfits == least]
+    least = min(each.score.misfits for each in all_tried)
+    fitting = [each for each in all_tried if each.score.misfits == least]
 
     def beats(one: Tried, other: Tried) -> bool:
         mine, theirs = ((each.figures["cost"], each.figures["misses"]) for each in (one, other))
         return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
 
     assert found
-    assert all(each.misfits == least for each in found)
+    assert all(each.score.misfits == least for each in found)
     assert not any(beats(other, each) for each in found for other in fitting)
     places = {(each.figures["cost"], each.figures["misses"]) for each in found}
     assert len(places) == len(found)
@@ -145,12 +147,13 @@ def made_up(seed: int, overflowing: bool) -> Any:
 
 
 def searched(measure: Any, objective: str = "cost + 10*misses", budget: int = 14, seed: int = 0) -> list[Tried]:
+    zero = dict.fromkeys(NAMES, 0) | {"policy": "", "reread_cost": None}
+    scoring = SessionScoring(parse_objective(objective), [zero | measure([LabPolicy("workbench")])[0]])
     search = KnobSearch(
         "workbench",
         (),
         search_ranges((), WORKBENCH.get),
-        parse_objective(objective),
-        measure,
+        lambda policies: [scoring.score([zero | each]) for each in measure(policies)],
         presets=PRESET_POLICIES,
         budget=budget,
         seed=seed,

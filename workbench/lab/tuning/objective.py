@@ -1,4 +1,4 @@
-"""Parses what a search minimises, such as `cost + 50*misses`.
+"""Parses what a search minimises, such as `cost + 50*misses`, or `cost subject to misses no worse than the base`.
 
 An objective is only arithmetic over the lab's figures. It is parsed with `ast` and never run as Python.
 """
@@ -19,7 +19,9 @@ from workbench.lab.reports import FIGURES
 
 NAMES = tuple(name for name in FIGURES if name not in ("policy", "reread_cost"))
 """The figures that an objective may name: all that are always known, and the cost."""
-DEFAULT_OBJECTIVE = "cost + 50*misses"
+LIMIT = " subject to misses no worse than the base"
+"""The words after the arithmetic that limit misses, counted as requests with a miss, to those of the base."""
+DEFAULT_OBJECTIVE = f"cost{LIMIT}"
 _LONGEST = 400
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: lambda left, right: left + right,
@@ -38,6 +40,8 @@ class Objective:
     names: frozenset[str]
     """The figures that it names."""
     _tree: ast.expr
+    is_limited: bool = False
+    """Whether a policy with more requests with a miss than the base is worse than the base, however small its value."""
 
     def value(self, figures: Mapping[str, Any]) -> float:
         """Smaller is better. A result that is not a number, as after a division by zero, is the worst."""
@@ -50,18 +54,18 @@ def parse_objective(text: str) -> Objective:
     text = " ".join(text.split())
     if len(text) > _LONGEST:
         raise WrongCall(f"--objective: expected at most {_LONGEST} characters, got {len(text)}")
+    arithmetic = text.removesuffix(LIMIT)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what Python warns about is refused here anyway
-            tree = ast.parse(text, mode="eval").body
+            tree = ast.parse(arithmetic, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise WrongCall(
-            f"--objective {shown_value(text)}: expected arithmetic, such as {DEFAULT_OBJECTIVE!r}"
-        ) from None
-    names = frozenset(_names(tree, text))
+        usual = f"such as 'cost + 50*misses', or {DEFAULT_OBJECTIVE!r}"
+        raise WrongCall(f"--objective {shown_value(text)}: expected arithmetic, {usual}") from None
+    names = frozenset(_names(tree, arithmetic))
     if not names:
         raise WrongCall(f"--objective {shown_value(text)}: names no figure; there are {', '.join(NAMES)}")
-    return Objective(text, names, tree)
+    return Objective(text, names, tree, arithmetic != text)
 
 
 def _names(node: ast.expr, text: str) -> list[str]:

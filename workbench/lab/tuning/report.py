@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import date
+from math import isfinite
 from typing import Any
 
 from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
 from workbench.context.policy_files import short_policy_name
 from workbench.context.policy_text import policy_text
-from workbench.lab.noise import UNLIKELY, chance_of
-from workbench.lab.running.tasks import LabPolicy
+from workbench.lab.tuning.evidence import TuningEvidence
 from workbench.lab.tuning.objective import Objective
-from workbench.lab.tuning.search import Figures, Tried, best_tried, pareto_front
+from workbench.lab.tuning.scoring import Figures, PolicyScore
+from workbench.lab.tuning.search import Tried, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession
-from workbench.lab.values import MISSED_IN_100
+from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100
 from workbench.sources.options import Options
 
 _WIDE = 120
@@ -34,7 +34,9 @@ class TuningReport:
         self._objective = objective
         self._base = base
         self._seed = seed
-        self._front = pareto_front(found.tried, found.parts.spent)
+        self._missed = "missed_requests" if objective.is_limited else "misses"
+        self._front = pareto_front(found.tried, found.parts.spent, self._missed)
+        self._evidence = TuningEvidence(found, base)
         self._numbers = {id(each): number for number, each in enumerate(found.tried, 1)}
 
     # For people
@@ -42,37 +44,28 @@ class TuningReport:
     def tuning_lines(self, width: int) -> list[str]:
         """The front, the presets that are not on it, and the figures of the chosen policy on the held-out sessions."""
         spent = "cost" if self._found.parts.spent == "cost" else "input tokens"
+        missed = "requests with a miss" if self._objective.is_limited else "misses"
         lines = [
             f"Searched on {_size(self._found.parts.training)} for the smallest {printable(self._objective.text)}.",
-            f"The front: of {self._many()} tried, those that none beats in both {spent} and misses.",
+            *textwrap.wrap(self.weighing_words(), width or _WIDE),
+            f"The front: of {self._many()} tried, those that none beats in both {spent} and {missed}.",
             "",
             *self._front_lines(width),
             "",
         ]
         for part, title in self._titles():
             lines += [f"{title}:", "", *self._compared(part, width), ""]
-        ending = filter(None, (self.verdict(), self.session_words()))
+        ending = filter(None, (self.verdict(), *self._evidence.evidence_words()))
         return lines + [line for each in ending for line in textwrap.wrap(each, width or _WIDE)]
 
-    def _wins(self) -> tuple[int, int, int]:
-        """In how many held-out sessions the policy is better than the base, worse, and neither. Each counts alike."""
-        found = self._found
-        theirs = [each.by_policy[LabPolicy(self._base)] for each in found.parts.held_out]
-        pairs = [(self._rank(mine), self._rank(base)) for mine, base in zip(found.held_out, theirs, strict=False)]
-        better, worse = sum(mine < base for mine, base in pairs), sum(mine > base for mine, base in pairs)
-        return better, worse, len(pairs) - better - worse
-
-    def session_words(self) -> str:
-        """What the verdict rests on: the held-out sessions one by one, so that one long session does not decide."""
-        better, worse, same = self._wins()
-        many = better + worse + same
-        if not many or self._found.chosen.policy == LabPolicy(self._base):
-            return ""
-        name, chance = short_policy_name(self._base), chance_of(better, worse)
-        seen = f"Session by session it is better than {name} in {better:,} of {many:,}, worse in {worse:,}"
-        is_chance = f"; chance alone does that in {percent(chance)} of cases" if better + worse else ""
-        doubt = ", so it may be no better" if chance >= UNLIKELY else ""
-        return f"{seen}{is_chance}{doubt}."
+    def weighing_words(self) -> str:
+        """How sessions weigh, and how misses are counted."""
+        name = short_policy_name(self._base)
+        limit = f"Misses are requests with a miss; the base is {name}. " if self._objective.is_limited else ""
+        if not self._found.scorings.training.is_alike:
+            return f"{limit}Sessions weigh by their length."
+        what = f"each is scaled to the requests, tokens and cost of the average session under {name}"
+        return f"{limit}Sessions weigh alike in the objective and in {MISSED_IN_100}: {what}."
 
     def _many(self) -> str:
         return counted(len(self._found.tried), "policy", "policies")
@@ -80,7 +73,7 @@ class TuningReport:
     def _front_lines(self, width: int) -> list[str]:
         others = [each for each in self._found.tried if each.is_preset and each not in self._front]
         rows = [*self._front, *others]
-        head, *table_rows = _table([(self._label(each), each.figures) for each in rows], self._objective, width)
+        head, *table_rows = _table([(self._label(each), each.score) for each in rows], width)
         lines = [head]
         for at, (each, line) in enumerate(zip(rows, table_rows, strict=True)):
             if at == len(self._front):
@@ -110,7 +103,7 @@ class TuningReport:
 
     def _compared(self, part: str, width: int) -> list[str]:
         rows = [(self._compared_label(each), getattr(each, part)) for each in self._found.comparisons]
-        return _table(rows, self._objective, width)
+        return _table(rows, width)
 
     def _compared_label(self, comparison: Comparison) -> str:
         return f"{comparison.label} (base)" if comparison.label == short_policy_name(self._base) else comparison.label
@@ -131,20 +124,17 @@ class TuningReport:
         others = [each for each in found.comparisons[1:] if each.label != RECORDED]
         if not others:
             return beaten
-        other = min(others, key=lambda each: self._rank(each.held_out))
-        mine, theirs = (self._rank(each.held_out) for each in (found.comparisons[0], other))
+        other = min(others, key=lambda each: _held_out(each).rank)
+        here, there = (_held_out(each) for each in (found.comparisons[0], other))
+        mine, theirs = here.rank, there.rank
         if beaten and mine <= theirs:
             return beaten
         preset = best_tried([each for each in found.tried if each.is_preset]).policy.ref
         who = "the best preset" if other.label == short_policy_name(preset) else "the policy it began from"
         how = "no better and no worse" if mine == theirs else "better" if mine < theirs else "worse"
-        seen = f"On what it never saw it is {how} than {other.label}, {who}{_by(mine, theirs)}."
+        seen = f"On what it never saw it is {how} than {other.label}, {who}{_by(here, there)}."
         fits = "" if mine <= theirs else "It fits what it was searched on, and perhaps nothing else."
         return " ".join(filter(None, (beaten, seen, fits)))
-
-    def _rank(self, figures: Figures | None) -> tuple[int, float]:
-        assert figures is not None
-        return (0 if "overflows" in self._objective.names else figures["overflows"]), self._objective.value(figures)
 
     # The policy file
 
@@ -156,12 +146,13 @@ class TuningReport:
             f"{printable(self._objective.text)}.",
             f"It began from {short_policy_name(self._base)}, with seed {self._seed}. Knobs that are not set here "
             "have the values of the preset that it extends.",
+            self.weighing_words(),
             *self._how(),
         ]
         lines = [line for each in about for line in textwrap.wrap(each, _WIDE - 4)]
         for part, title in self._titles():
             lines += ["", f"{title}:", *(f"  {line}" for line in self._compared(part, 0))]
-        for each in filter(None, (self.verdict(), self.session_words())):
+        for each in filter(None, (self.verdict(), *self._evidence.evidence_words())):
             lines += ["", *textwrap.wrap(each, _WIDE - 4)]
         head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
         description = f"Tuned on {_size(parts.training)} for {printable(self._objective.text)}"
@@ -182,22 +173,30 @@ class TuningReport:
         found = self._found
         return {
             "objective": self._objective.text,
+            "weigh": "sessions" if found.scorings.training.is_alike else "tokens",
             "seed": self._seed,
             "base": self._base,
             "tried": len(found.tried),
             "training": _part_json(found.parts.training),
             "held_out": _part_json(found.parts.held_out),
-            "front": {"spent": found.parts.spent, "policies": [self._tried_json(each) for each in self._front]},
+            "front": {
+                "spent": found.parts.spent,
+                "missed": self._missed,
+                "policies": [self._tried_json(each) for each in self._front],
+            },
             "presets": [self._tried_json(each) for each in found.tried if each.is_preset],
             "best": self._tried_json(found.chosen)
             | {"extends": found.extends, "knobs": {name: _plain(value) for name, value in found.knobs.items()}},
             "compared": [
-                {"policy": each.label, "training": _figures(each.training), "held_out": _figures(each.held_out)}
+                {
+                    "policy": each.label,
+                    "training": _figures(each.training.figures),
+                    "held_out": _figures(each.held_out.figures) if each.held_out else None,
+                }
                 for each in found.comparisons
             ],
-            "sessions": dict(zip(("better", "worse", "same"), self._wins(), strict=True)),
             "verdict": self.verdict(),
-        }
+        } | self._evidence.evidence_json()
 
     def _tried_json(self, tried: Tried) -> dict[str, Any]:
         return {
@@ -205,24 +204,24 @@ class TuningReport:
             "set": list(tried.policy.knobs),
             "preset": tried.is_preset,
             "best": tried is self._found.chosen,
-            "value": tried.value if math.isfinite(tried.value) else None,
+            "value": tried.value if isfinite(tried.value) else None,
             "figures": _figures(tried.figures),
         }
 
 
-def _table(rows: Sequence[tuple[str, Figures]], objective: Objective, width: int) -> list[str]:
+def _table(rows: Sequence[tuple[str, PolicyScore]], width: int) -> list[str]:
     header = ("policy", "input tokens", "did not fit", "facts", MISSED_IN_100, "cost", "objective")
     shown = [
         (
             label,
-            f"{row['tokens']:,}",
-            f"{row['overflows']:,}",
-            f"{row['misses']:,}",
-            f"{row['missed_in_100']:.1f}",
-            "–" if row["cost"] is None else f"${row['cost']:,.2f}",
-            f"{objective.value(row):,.6g}",
+            f"{score.figures['tokens']:,}",
+            f"{score.figures['overflows']:,}",
+            f"{score.figures['misses']:,}",
+            f"{score.weighed['missed_in_100']:.1f}",
+            "–" if score.figures["cost"] is None else f"${score.figures['cost']:,.2f}",
+            f"{score.value:,.6g}",
         )
-        for label, row in rows
+        for label, score in rows
     ]
     return table(header, shown, frozenset(range(1, len(header))), width)
 
@@ -232,21 +231,30 @@ def _size(sessions: Sequence[TuneSession]) -> str:
     return f"{counted(len(sessions), 'session')} with {requests}"
 
 
-def _by(mine: tuple[int, float], theirs: tuple[int, float]) -> str:
+def _held_out(comparison: Comparison) -> PolicyScore:
+    assert comparison.held_out is not None
+    return comparison.held_out
+
+
+def _by(mine: PolicyScore, theirs: PolicyScore) -> str:
     """How much better or worse, where it can be given as a share."""
-    if mine[0] != theirs[0]:
-        return f": {counted(mine[0], 'request')} did not fit, there {theirs[0]:,}"
-    if mine == theirs or theirs[1] == 0 or not (math.isfinite(mine[1]) and math.isfinite(theirs[1])):
+    if mine.misfits != theirs.misfits:
+        fails, there = (each.figures["overflows"] for each in (mine, theirs))
+        return f": {counted(fails, 'request')} did not fit, there {there:,}"
+    if mine.excess != theirs.excess:
+        missed, there = (each.weighed["missed_in_100"] for each in (mine, theirs))
+        return f": {missed:.1f} {ABOUT_MISSED}, there {there:.1f}"
+    if mine.value == theirs.value or theirs.value == 0 or not (isfinite(mine.value) and isfinite(theirs.value)):
         return ""
-    return f", by {percent(abs(mine[1] - theirs[1]) / abs(theirs[1]))} of the objective"
+    return f", by {percent(abs(mine.value - theirs.value) / abs(theirs.value))} of the objective"
 
 
 def _part_json(sessions: Sequence[TuneSession]) -> dict[str, Any]:
     return {"sources": [each.name for each in sessions], "requests": sum(each.requests for each in sessions)}
 
 
-def _figures(row: Figures | None) -> Mapping[str, Any] | None:
-    return None if row is None else {name: value for name, value in row.items() if name != "policy"}
+def _figures(row: Figures) -> Mapping[str, Any]:
+    return {name: value for name, value in row.items() if name != "policy"}
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from workbench.context.knobs import as_toml
 from workbench.context.load import LoadedPolicy, describe_policy, load_policy
 from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.knob_ranges import KnobRange, knob_matters
-from workbench.lab.tuning.objective import Objective
+from workbench.lab.tuning.scoring import Figures, PolicyScore
 
 if TYPE_CHECKING:
     import optuna
@@ -26,27 +26,34 @@ _STALE = 5
 """The search ends when this many rounds in a row propose nothing new."""
 _NEVER = 1e12
 """The penalty for a request that does not fit, where the objective does not name `overflows`."""
+_TOO_MANY = 1e9
+"""The penalty for a request with a miss more than the base has, where the objective limits them."""
 
-Figures = Mapping[str, Any]
-Measure = Callable[[Sequence[LabPolicy]], Sequence[Figures]]
-"""Returns the figures of each policy over all sessions that are searched on."""
+Measure = Callable[[Sequence[LabPolicy]], Sequence[PolicyScore]]
+"""Returns the score of each policy over all sessions that are searched on."""
 
 
 class Tried(NamedTuple):
     """A policy and its figures."""
 
     policy: LabPolicy
-    figures: Figures
-    value: float
-    """The value of the objective."""
-    misfits: int
-    """Requests that did not fit; 0 where the objective itself names them."""
+    score: PolicyScore
     is_preset: bool = False
 
     @property
-    def rank(self) -> tuple[int, float, int]:
+    def figures(self) -> Figures:
+        """The figures, summed over the sessions as they are."""
+        return self.score.figures
+
+    @property
+    def value(self) -> float:
+        """The value of the objective."""
+        return self.score.value
+
+    @property
+    def rank(self) -> tuple[float, ...]:
         """Smaller is better. Between equals, fewer knobs win."""
-        return self.misfits, self.value, len(self.policy.knobs)
+        return *self.score.rank, len(self.policy.knobs)
 
 
 def best_tried(tried: Sequence[Tried]) -> Tried:
@@ -54,19 +61,19 @@ def best_tried(tried: Sequence[Tried]) -> Tried:
     return min(tried, key=lambda each: each.rank)
 
 
-def pareto_front(tried: Sequence[Tried], spent: str) -> list[Tried]:
-    """The policies that no other policy beats in both `spent` and misses, the cheapest first, each point once.
+def pareto_front(tried: Sequence[Tried], spent: str, missed: str = "misses") -> list[Tried]:
+    """The policies that no other policy beats in both `spent` and `missed`, the cheapest first, each point once.
 
     A request that does not fit saves nothing: policies under which more requests fail than under the best are left out.
     """
-    least = min((each.misfits for each in tried), default=0)
+    least = min((each.score.misfits for each in tried), default=0)
     found: list[Tried] = []
     order = sorted(
-        (each for each in tried if each.misfits == least),
-        key=lambda each: (each.figures[spent], each.figures["misses"], each.rank),
+        (each for each in tried if each.score.misfits == least),
+        key=lambda each: (each.score.weighed[spent], each.score.weighed[missed], each.rank),
     )
     for each in order:
-        if not found or each.figures["misses"] < found[-1].figures["misses"]:
+        if not found or each.score.weighed[missed] < found[-1].score.weighed[missed]:
             found.append(each)
     return found
 
@@ -79,23 +86,25 @@ class KnobSearch:
         base: str,
         fixed: Sequence[str],
         ranges: Sequence[KnobRange],
-        objective: Objective,
         measure: Measure,
         *,
         presets: Sequence[str],
         budget: int,
         seed: int,
+        known: dict[LabPolicy, PolicyScore] | None = None,
     ) -> None:
-        """`fixed`: knobs that are set in every trial, as `masking.keep_last=3`. `presets` may contain the base."""
+        """`fixed`: knobs that are set in every trial, as `masking.keep_last=3`. `presets` may contain the base.
+
+        `known`: what other searches on the same sessions have measured. This search adds to it.
+        """
         self._base = base
         self._fixed = tuple(fixed)
         self._ranges = ranges
-        self._objective = objective
         self._measure = measure
         self._presets = tuple(dict.fromkeys((base, *presets)))
         self._budget = budget
         self._values = {name: _values(load_policy(name, sets=fixed)) for name in self._presets}
-        self._known: dict[LabPolicy, Figures] = {}
+        self._known = {} if known is None else known
         self._study = _study(seed)
 
     def try_policies(self) -> Iterator[Tried]:
@@ -114,10 +123,10 @@ class KnobSearch:
         done, stale = len(self._presets), 0
         while done < self._budget and stale < _STALE:
             trials = [self._study.ask() for _ in range(min(AT_ONCE, self._budget - done))]
-            known = len(self._known)
+            before = len(tried)
             yield from self._run_trials(trials)
             done += len(trials)
-            stale = 0 if len(self._known) > known else stale + 1
+            stale = 0 if len(tried) > before else stale + 1
         yield from self._simpler(best_tried(list(tried.values())))
 
     def _run_trials(self, trials: Sequence[optuna.Trial]) -> Iterator[Tried]:
@@ -128,7 +137,7 @@ class KnobSearch:
                 self._study.tell(trial, state=_failed())
         asked = [(trial, policy) for trial, policy in proposed if policy is not None]
         for (trial, _), each in zip(asked, self._measured([policy for _, policy in asked]), strict=True):
-            self._study.tell(trial, each.value + each.misfits * _NEVER)
+            self._study.tell(trial, each.value + each.score.misfits * _NEVER + each.score.excess * _TOO_MANY)
             yield each
 
     def _measured(self, policies: Sequence[LabPolicy], *, is_preset: bool = False) -> Iterator[Tried]:
@@ -136,9 +145,7 @@ class KnobSearch:
         if fresh:
             self._known.update(zip(fresh, self._measure(fresh), strict=True))
         for policy in policies:
-            figures = self._known[policy]
-            misfits = 0 if "overflows" in self._objective.names else figures["overflows"]
-            yield Tried(policy, figures, self._objective.value(figures), misfits, is_preset)
+            yield Tried(policy, self._known[policy], is_preset)
 
     # Proposals
 

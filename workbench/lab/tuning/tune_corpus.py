@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe_policy, load_policy, preset_names
 from workbench.context.policy_files import short_policy_name
-from workbench.lab.reports import policy_figures, sum_figures
+from workbench.lab.reports import policy_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.lab.running.workers import LabWorkers, Progress
-from workbench.lab.tuning.search import Figures, Tried, best_tried
+from workbench.lab.tuning.objective import Objective
+from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
+from workbench.lab.tuning.search import Tried, best_tried
 
 PRESET_POLICIES = tuple(name for name in preset_names() if name != RECORDED)
 """All presets except `recorded`, which decides nothing."""
@@ -34,11 +36,11 @@ class TuneSession(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The figures of a policy on both parts."""
+    """The scores of a policy on both parts."""
 
     label: str
-    training: Figures
-    held_out: Figures | None
+    training: PolicyScore
+    held_out: PolicyScore | None
     """None where no session was held out."""
 
 
@@ -84,17 +86,6 @@ class TuneCorpus:
                     found.append(TuneSession(run.source, digest, run.model, run.requests, rows))
         return found
 
-    def measure_policies(
-        self,
-        workers: LabWorkers,
-        sessions: Sequence[TuneSession],
-        policies: Sequence[LabPolicy],
-        progress: Progress | None = None,
-    ) -> list[Figures]:
-        """The figures of each policy over all these sessions. Known figures are not computed again."""
-        rows = self.measure_sessions(workers, sessions, policies, progress)
-        return [sum_figures(rows[each]) for each in policies]
-
     def measure_sessions(
         self,
         workers: LabWorkers,
@@ -102,19 +93,16 @@ class TuneCorpus:
         policies: Sequence[LabPolicy],
         progress: Progress | None = None,
     ) -> Mapping[LabPolicy, Sequence[Figures]]:
-        """By policy: the figures of each of these sessions, in their order."""
+        """By policy: the figures of each of these sessions, in their order. Known figures are not computed again."""
         fresh = tuple(each for each in policies if each not in sessions[0].by_policy)
-        rows: dict[LabPolicy, list[Figures]] = {
-            each: [] if each in fresh else [session.by_policy[each] for session in sessions] for each in policies
-        }
-        names = {each.name for each in sessions}
+        rows = {each.name: dict(each.by_policy) for each in sessions}
         for outcome in self._run(workers, self.tasks_of(sessions) if fresh else (), fresh, progress):
             if outcome.error:
                 raise WrongCall(outcome.error)
             for run in outcome.runs:
-                for policy, each in zip(fresh, run.runs, strict=True) if run.source in names else ():
-                    rows[policy].append(policy_figures([each]))
-        return rows
+                for policy, each in zip(fresh, run.runs, strict=True) if run.source in rows else ():
+                    rows[run.source][policy] = policy_figures([each])
+        return {policy: [rows[each.name][policy] for each in sessions] for policy in policies}
 
     def tasks_of(self, sessions: Sequence[TuneSession]) -> list[LabTask]:
         """The tasks for the sources of these sessions."""
@@ -143,6 +131,26 @@ def split_sessions(sessions: Sequence[TuneSession], share: float) -> TuneParts:
     )
 
 
+class PartScorings(NamedTuple):
+    """How policies are scored on each part."""
+
+    training: SessionScoring
+    held_out: SessionScoring
+
+
+def part_scorings(parts: TuneParts, objective: Objective, base: str, *, is_alike: bool) -> PartScorings:
+    """`is_alike`: whether all sessions of a part weigh alike."""
+    rows = ([each.by_policy[LabPolicy(base)] for each in part] for part in (parts.training, parts.held_out))
+    return PartScorings(*(SessionScoring(objective, each, is_alike) for each in rows))
+
+
+class SearchEnd(NamedTuple):
+    """Where the search with one seed ended."""
+
+    seed: int
+    best: Tried
+
+
 @dataclass(frozen=True, slots=True)
 class TuneResult:
     """The result of a search."""
@@ -155,12 +163,21 @@ class TuneResult:
     extends: str
     knobs: Mapping[str, Any]
     """The knobs that the chosen policy sets on top of that preset."""
+    scorings: PartScorings
     held_out: tuple[Figures, ...] = ()
     """The figures of the chosen policy on each held-out session."""
+    ends: tuple[SearchEnd, ...] = ()
+    """The best policy of each seed."""
 
 
 def tune_result(
-    tried: Sequence[Tried], base: str, fixed: Sequence[str], parts: TuneParts, held_out: Sequence[Figures]
+    tried: Sequence[Tried],
+    base: str,
+    fixed: Sequence[str],
+    parts: TuneParts,
+    scorings: PartScorings,
+    held_out: Sequence[Figures],
+    ends: Sequence[SearchEnd] = (),
 ) -> TuneResult:
     """Choose the best policy and compare it with others. `held_out`: its figures on each held-out session."""
     chosen = best_tried(tried)
@@ -168,17 +185,22 @@ def tune_result(
         raise WrongCall("--objective: is no finite number under any policy that was tried")
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
-    compared = [Comparison("this policy", chosen.figures, sum_figures(held_out) if held_out else None)]
+    there = scorings.held_out.score(held_out) if held_out else None
+    compared = [Comparison("this policy", chosen.score, there)]
     compared += [
-        Comparison(short_policy_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy
+        Comparison(short_policy_name(each.ref), *_both(each, parts, scorings))
+        for each in others
+        if each != chosen.policy
     ]
     extends, knobs = _self_contained(chosen.policy, fixed)
-    return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs, tuple(held_out))
+    return TuneResult(
+        tuple(tried), chosen, parts, tuple(compared), extends, knobs, scorings, tuple(held_out), tuple(ends)
+    )
 
 
-def _both(policy: LabPolicy, parts: TuneParts) -> tuple[Figures, Figures | None]:
+def _both(policy: LabPolicy, parts: TuneParts, scorings: PartScorings) -> tuple[PolicyScore, PolicyScore | None]:
     training, held_out = ([each.by_policy[policy] for each in part] for part in (parts.training, parts.held_out))
-    return sum_figures(training), sum_figures(held_out) if held_out else None
+    return scorings.training.score(training), scorings.held_out.score(held_out) if held_out else None
 
 
 def _self_contained(policy: LabPolicy, fixed: Sequence[str]) -> tuple[str, dict[str, Any]]:
