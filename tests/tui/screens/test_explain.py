@@ -103,7 +103,7 @@ async def test_the_context_shows_what_was_found(services: Services, recording: P
         await seen(pilot, "no effect: 3 units")
         await pilot.press("escape")
         await until(lambda: rows.effects is not None)
-        await seen(pilot, " no effect -56 % to 56 % " if size[0] > 100 else " no effect ")
+        await seen(pilot, " no effect -56 % to 56 %" if size[0] > 100 else " no effect ")
         assert rows.shown is not None
         result = next(row for row in rows.shown.plan.items if row.kind == "tool_result")
         screen.inspector.show_event(result.seq or 0)

@@ -97,9 +97,9 @@ def columns_for_width(width: int, events: int, marked: bool = False, explained: 
 
 def _effect_width(room: int, share: int) -> int:
     """The width of the effects, if so much room is left for them and the text; the share bars may go for them."""
-    if room - EFFECT_WITH_INTERVAL >= ROOM_WITH_REASONS:
+    if room + share - EFFECT_WITH_INTERVAL >= ROOM_WITH_SHARES:
         return EFFECT_WITH_INTERVAL
-    return EFFECT if room + share - EFFECT >= ROOM_WITH_SHARES else 0
+    return EFFECT if room + share - EFFECT >= ROOM_WITH_STATES else 0
 
 
 ARROWS: dict[Sorting, str] = {"": "", "largest": "▼", "smallest": "▲"}
