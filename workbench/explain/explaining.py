@@ -11,8 +11,9 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.explain.actions import SameAction, SameLikelihood, commonest_answer, plain_call, same_action
 from workbench.explain.asking import FIRST_WAIT, AskedCounts, Asker, SearchEnded, SendBody
 from workbench.explain.carrying import carrying_requests
+from workbench.explain.effect_words import findings_of
 from workbench.explain.intervals import Tally, effect_of
-from workbench.explain.kept_answers import KeptAnswers
+from workbench.explain.kept_answers import KeptAnswers, recorded_digest
 from workbench.explain.local_scores import LocalScorer
 from workbench.explain.minimal_sets import FoundSets, KnownChanges, Removed, search_by_halving
 from workbench.explain.request_units import RequestUnit, units_in
@@ -43,6 +44,8 @@ class ExplainJob:
     """By unit: how many requests of the session carried it, from this one on."""
     events: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """By event of the log: its paths in the request."""
+    recorded: bytes = b""
+    """Identifies the request as it was recorded; empty if what is sent has other contents."""
 
     def events_of(self, units: Iterable[RequestUnit]) -> frozenset[int]:
         """The events that these units consist of."""
@@ -91,19 +94,26 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
         raise Refused(f"request {job.number}: nothing can be left out: it has only the message that is answered")
     carried = carrying_requests(source.events, mark.request, job.dialect, units)
     paths = event_paths(plan_body(job.dialect, found.body, setup), source.events)
-    return ExplainJob(job, tuple(units), wish, carried, paths)
+    is_same = {**job.body, "model": ""} == {**found.body, "model": ""}
+    recorded = recorded_digest(job.dialect, found.body) if is_same else b""
+    return ExplainJob(job, tuple(units), wish, carried, paths, recorded)
 
 
 async def send_and_explain(
     services: Services, job: ExplainJob, on_answer: Callable[[AskedCounts], None] | None = None
 ) -> Explanation:
-    """Explain the answer with requests to the provider, or to where the user wants them."""
+    """Explain the answer with requests to the provider, or to where the user wants them, and keep what is found."""
     with KeptAnswers() as kept:
         if is_local(job.job.to):
             async with LocalScorer(job.job) as scorer:
-                return await explain_request(job, scorer.score_body, kept, on_answer)
-        async with ReplaySender(services, job.job.place) as sender:
-            return await explain_request(job, sender.send_body, kept, on_answer)
+                found = await explain_request(job, scorer.score_body, kept, on_answer)
+        else:
+            async with ReplaySender(services, job.job.place) as sender:
+                found = await explain_request(job, sender.send_body, kept, on_answer)
+        findings = findings_of(job.units, found, job.job.model if job.job.address else job.job.to)
+        if findings is not None and job.recorded:
+            kept.keep_findings(job.recorded, findings)
+    return found
 
 
 async def explain_request(

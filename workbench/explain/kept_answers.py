@@ -1,4 +1,4 @@
-"""Keeps the answers that were paid for in the cache folder, by what was sent, so that a search can go on later."""
+"""Keeps what was paid for in the cache folder: answers, so that a search can go on later, and what was found."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import msgspec
 
 from workbench.config.cache_files import open_cache
 from workbench.config.paths import cache_dir
+from workbench.explain.values import RequestFindings
 from workbench.sources.replay_answers import ReplayAnswer
 
 FILE = "explain.db"
 _ANSWERS = "CREATE TABLE answers (request BLOB, try INTEGER, data BLOB, PRIMARY KEY (request, try)) WITHOUT ROWID"
+_FINDINGS = "CREATE TABLE findings (request BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID"
 
 
 def request_digest(where: tuple[str, ...], body: Mapping[str, Any]) -> bytes:
@@ -24,12 +26,21 @@ def request_digest(where: tuple[str, ...], body: Mapping[str, Any]) -> bytes:
     return sha256(json.dumps([where, body], sort_keys=True).encode()).digest()
 
 
+def recorded_digest(dialect: str, body: Mapping[str, Any]) -> bytes:
+    """What identifies a recorded request, wherever it is sent again."""
+    return request_digest((dialect,), body)
+
+
 class KeptAnswers:
-    """The answers by request and try. Where nothing can be written, nothing is kept, and that is no error."""
+    """The answers by request and try, and the findings by request.
+
+    Where nothing can be written, nothing is kept, and that is no error.
+    """
 
     def __init__(self) -> None:
-        self._db = open_cache(cache_dir() / FILE, (_ANSWERS,))
+        self._db = open_cache(cache_dir() / FILE, (_ANSWERS, _FINDINGS))
         self._decoder = msgspec.msgpack.Decoder(ReplayAnswer)
+        self._findings = msgspec.msgpack.Decoder(RequestFindings)
 
     def __enter__(self) -> Self:
         return self
@@ -55,3 +66,25 @@ class KeptAnswers:
         with suppress(sqlite3.Error, UnicodeEncodeError, OverflowError):
             data = msgspec.msgpack.encode(answer)
             self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (request, try_number, data))
+
+    def load_findings(self, request: bytes) -> RequestFindings | None:
+        """What was found last about a request; None if nothing is kept, or if it cannot be read."""
+        if self._db is None:
+            return None
+        with suppress(sqlite3.Error, msgspec.MsgspecError, RecursionError):
+            row = self._db.execute("SELECT data FROM findings WHERE request = ?", (request,)).fetchone()
+            return None if row is None else self._findings.decode(row[0])
+        return None
+
+    def keep_findings(self, request: bytes, findings: RequestFindings) -> None:
+        """Keep what was found about a request, in place of what was found before."""
+        if self._db is None:
+            return
+        with suppress(sqlite3.Error, UnicodeEncodeError, OverflowError):
+            data = msgspec.msgpack.encode(findings)
+            self._db.execute("INSERT OR REPLACE INTO findings VALUES (?, ?)", (request, data))
+
+
+def were_answers_kept() -> bool:
+    """Whether there may be any; to ask this makes no file."""
+    return (cache_dir() / FILE).exists()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import exp
 from typing import Any
 
 from workbench.config.text import counted, fit_columns, percent, printable
+from workbench.explain.effect_words import effect_sentence, effect_text, same_without
 from workbench.explain.explaining import ExplainJob, answer_line
 from workbench.explain.values import Explanation, UnitEffect
 
@@ -61,49 +61,18 @@ def _unit_lines(job: ExplainJob, each: UnitEffect) -> list[str]:
     figure = f", effect {effect_text(each)}" if each.effect else ""
     return [
         f"{each.verdict}: {unit.paths[-1]} {unit.kind} {unit.title}, {unit.tokens:,} tokens{figure}",
-        f"  {effect_sentence(job, each)}",
+        f"  {effect_sentence(job.units, each)}",
     ]
-
-
-def effect_text(each: UnitEffect) -> str:
-    """An effect with its interval and the number of answers behind it."""
-    if each.drop is not None:
-        drop = each.drop
-        return f"{drop.value:+.2f} nats ({drop.low:+.2f} to {drop.high:+.2f}; {counted(drop.tries, 'measurement')})"
-    effect = each.effect
-    assert effect is not None
-    low, high = percent(effect.low, 0), percent(effect.high, 0)
-    tally = effect.without
-    return f"{percent(effect.value, 0)} ({low} to {high}; {tally.changed} of {tally.tries} changed)"
-
-
-def effect_sentence(job: ExplainJob, each: UnitEffect) -> str:
-    """What the model did without a unit."""
-    others = ", ".join(job.units[number].paths[-1] for number in each.partners)
-    what = "this result" if each.unit.kind == "result" else "it"
-    what = f"{what} and {others}" if others else what
-    tries = each.effect.without.tries if each.effect else 0
-    if each.drop is not None:
-        return f"without {what} the recorded answer is {exp(min(each.drop.value, 30)):,.0f} times less likely"
-    if not each.instead:
-        return f"without {what} the answer was the same in most of {tries} tries"
-    if each.asked_again:
-        return f"without {what} the model made the same call again ({each.times} of {tries})"
-    return f"without {what}: {each.instead} ({each.times} of {tries})"
 
 
 def _lines_without_effect(job: ExplainJob, found: Explanation) -> list[str]:
     dead = found.dead_weight
-    effect = dead[0].effect
-    assert effect is not None
-    tally = effect.without
-    same = "the answer is the same" if dead[0].drop is None else "the answer is about as likely"
     whole = sum(unit.tokens for unit in job.units) or 1
     later = sum(each.unit.tokens * job.carried.get(each.unit.number, 1) for each in dead)
     lines = [
         f"no effect: {counted(len(dead), 'unit')}, {found.dead_tokens:,} tokens "
         f"({percent(found.dead_tokens / whole, 0)} of what can be left out)",
-        f"  without all of them together {same} ({tally.tries - tally.changed} of {tally.tries})",
+        f"  without all of them together {same_without(dead[0])}",
         f"  without them, this request and those after it would be smaller by {later:,} tokens in all",
     ]
     for each in dead[:SHOWN]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from workbench.explain.actions import ALIKE
 from workbench.explain.intervals import MeasuredEffect, Tally
@@ -118,3 +118,23 @@ class Explanation:
     def dead_tokens(self) -> int:
         """The tokens without effect."""
         return sum(each.unit.tokens for each in self.dead_weight)
+
+
+class UnitFinding(NamedTuple):
+    """What was found about a unit, in words that may hold foreign text."""
+
+    paths: tuple[str, ...]
+    verdict: Verdict
+    interval: str
+    """Empty if the effect was not measured."""
+    figure: str
+    """The effect with its interval and the number of answers; empty if it was not measured."""
+    sentence: str
+
+
+class RequestFindings(NamedTuple):
+    """What was found about a request, to be shown again later."""
+
+    model: str
+    """Whose answers these were."""
+    units: tuple[UnitFinding, ...]

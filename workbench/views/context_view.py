@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from workbench.config.text import percent
 from workbench.context.control import CONTROL, compaction_range, reverted_events
@@ -29,6 +29,9 @@ from workbench.models.ledger import Ledger
 from workbench.sources.planned_under import PLANNED_UNDER
 from workbench.sources.requests import RequestMark, is_main
 from workbench.views.row_lookup import row_of
+
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffects
 
 COUNTING = "counted otherwise"
 """Names the difference between the provider's count and ours, if the rows are the whole request."""
@@ -57,6 +60,10 @@ class SessionQueries(Protocol):
 
     def spans(self, text: str) -> list[str]:
         """The text cut into its tokens."""
+        ...
+
+    def effects(self, at: int | None) -> ItemEffects | None:
+        """What `explain` found about a request (None: the last one that the log has whole); None: nothing yet."""
         ...
 
 
@@ -244,6 +251,12 @@ class LogQueries:
     def spans(self, text: str) -> list[str]:
         """Uses the tokenizer that counted the rows."""
         return self._setup.counter.spans(text)
+
+    def effects(self, at: int | None) -> ItemEffects | None:
+        """Reads what is kept in the cache folder."""
+        from workbench.views.item_effects import kept_effects  # most sessions never need it
+
+        return kept_effects(list(islice(self._events, self._length)), self._requests, at, self._setup)
 
 
 def _changes_policy(event: Event) -> bool:

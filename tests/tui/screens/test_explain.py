@@ -56,7 +56,7 @@ async def test_it_asks_explains_and_masks_what_had_no_effect(services: Services,
         assert provider.requests == []
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, ExplainScreen))
-        await seen(pilot, "explain the answer to request 3", "no effect: 3 units", "m masks what had no effect")
+        await seen(pilot, "explain the answer to request 1", "no effect: 3 units", "m masks what had no effect")
         assert len(provider.requests) == 6
         await pilot.press("m")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
@@ -83,6 +83,33 @@ async def test_it_is_readable_at_every_size(services: Services, recording: Path,
         await seen(pilot, "units can be left out", "Esc closes")
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_context_shows_what_was_found(services: Services, recording: Path, size: tuple[int, int]) -> None:
+    body = json.dumps(answered("Two files.")).encode()
+    async with (
+        Provider(Answer(body=body, content_type="application/json")) as provider,
+        program(services, size, ref=str(recording)) as (pilot, screen),
+    ):
+        screen.focus_pane("context")
+        screen.hide("chat")
+        await settle(pilot)
+        rows = screen.inspector.row_list
+        assert getattr(rows, "effects") is None  # noqa: B009  # mypy would believe it for ever
+        screen.send_or_run(Send(f"/explain --to {provider.url}"))
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await seen(pilot, "no effect: 3 units")
+        await pilot.press("escape")
+        await until(lambda: rows.effects is not None)
+        await seen(pilot, " no effect -56 % to 56 %" if size[0] > 100 else " no effect ")
+        assert rows.shown is not None
+        result = next(row for row in rows.shown.plan.items if row.kind == "tool_result")
+        screen.inspector.show_event(result.seq or 0)
+        screen.inspector.take_focus()
+        await pilot.press("enter")
+        await seen(pilot, "without this result and all else that has no effect")
 
 
 def test_words_are_read_as_on_the_command_line() -> None:

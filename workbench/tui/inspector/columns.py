@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -19,6 +19,9 @@ from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, S
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end, short_number
 from workbench.views.values import Live
 
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffect, ItemEffects
+
 WIDE = 110
 """From this width on, there is a column of original sizes, and columns are wider."""
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -28,6 +31,8 @@ ROOM_WITH_SHARES = 20
 """Share bars are shown only if this many cells are left for the text."""
 ROOM_WITH_STATES = 14
 """State names are shown only if this many cells are left for the text; otherwise only the letter."""
+EFFECT = len("no effect alone")
+EFFECT_WITH_INTERVAL = len("one of several -100 % to 100 %")
 CHARS_PER_TOKEN = 4
 """An estimate for a streaming answer, marked as such."""
 ASIDES = ("usage", "snapshot", "error")
@@ -49,6 +54,8 @@ class Columns(NamedTuple):
     gap: int
     mark: int = 0
     """The width of the change signs; 0 if nothing is compared."""
+    effect: int = 0
+    """The width of the effects; 0 if no explanation exists, or without room."""
 
 
 class Cells(NamedTuple):
@@ -66,9 +73,10 @@ class Cells(NamedTuple):
     why: str = ""
     """Why it is not sent whole; empty if it is, or if there is no room."""
     mark: str = ""
+    effect: str = ""
 
 
-def columns_for_width(width: int, events: int, marked: bool = False) -> Columns:
+def columns_for_width(width: int, events: int, marked: bool = False, explained: bool = False) -> Columns:
     """The columns of a line of `width` cells, for a log of `events` events."""
     wide = width >= WIDE
     gap = 2 if wide else 1
@@ -78,11 +86,20 @@ def columns_for_width(width: int, events: int, marked: bool = False) -> Columns:
     state = 12
     mark = 1 if marked else 0
     used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if wide else 6)
+    effect = _effect_width(width - used - gap, share + gap) if explained else 0
+    used += effect + gap if effect else 0
     if width - used < ROOM_WITH_SHARES:
         used, share = used - share - gap, 0
     if width - used < ROOM_WITH_STATES:
         used, state = used - state + 1, 1
-    return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
+    return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark, effect)
+
+
+def _effect_width(room: int, share: int) -> int:
+    """The width of the effects, if so much room is left for them and the text; the share bars may go for them."""
+    if room + share - EFFECT_WITH_INTERVAL >= ROOM_WITH_SHARES:
+        return EFFECT_WITH_INTERVAL
+    return EFFECT if room + share - EFFECT >= ROOM_WITH_STATES else 0
 
 
 ARROWS: dict[Sorting, str] = {"": "", "largest": "▼", "smallest": "▲"}
@@ -103,12 +120,15 @@ def column_heads(columns: Columns, sort: Sorting = "") -> str:
         ),
         " ",
         _state("  state", columns),
+        *([fit_cells("effect", columns.effect)] if columns.effect else []),
         fit_cells("what", columns.what),
     ]
     return (" " * columns.gap).join(words)
 
 
-def row_cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> Cells:
+def row_cells(
+    row: Item, columns: Columns, share: str, mark: Mark | None = None, effect: ItemEffect | None = None
+) -> Cells:
     """The cells of a row; `share` is its share bar."""
     about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
@@ -124,7 +144,14 @@ def row_cells(row: Item, columns: Columns, share: str, mark: Mark | None = None)
         text,
         why,
         MARKS[mark] if mark else " " * columns.mark,
+        fit_cells(_effect_words(effect, columns.effect), columns.effect) if effect else " " * columns.effect,
     )
+
+
+def _effect_words(effect: ItemEffect, width: int) -> str:
+    """What was found, and its interval if there is room."""
+    verdict = printable(effect.found.verdict)
+    return verdict if width < EFFECT_WITH_INTERVAL else f"{verdict} {printable(effect.found.interval)}"
 
 
 def _state(word: str, columns: Columns) -> str:
@@ -163,6 +190,7 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
         _state(f"  {count}", columns),
         fit_cells(about, columns.what),
         mark=" " * columns.mark,
+        effect=" " * columns.effect,
     )
 
 
@@ -182,6 +210,7 @@ def live_cells(live: Live, columns: Columns) -> Cells:
         _state("▸ coming", columns),
         fit_cells(fit_cells_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
         mark=" " * columns.mark,
+        effect=" " * columns.effect,
     )
 
 
@@ -211,6 +240,10 @@ class Heads(Widget):
     events_count: var[int] = var(0)
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     sort: var[Sorting] = var("")
+    effects: var[ItemEffects | None] = var(None)
+
+    def watch_effects(self) -> None:
+        self.refresh()
 
     def watch_sort(self) -> None:
         self.refresh()
@@ -224,7 +257,7 @@ class Heads(Widget):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        columns = columns_for_width(width - 1, self.events_count, bool(self.marks))
+        columns = columns_for_width(width - 1, self.events_count, bool(self.marks), bool(self.effects))
         return Strip([Segment(fit_cells(f" {column_heads(columns, self.sort)}", width), self.rich_style)], width)
 
 
@@ -243,6 +276,7 @@ class Look(NamedTuple):
     mark: Mark | None = None
     by: Grouping = ""
     folded: bool = False
+    effect: ItemEffect | None = None
 
 
 class ListState(NamedTuple):
@@ -250,6 +284,7 @@ class ListState(NamedTuple):
 
     lines: RowLines | None
     marks: Mapping[str, Mark]
+    effects: ItemEffects | None
     empty: str
     cursor: int
     chosen: range
@@ -270,7 +305,8 @@ class ListState(NamedTuple):
                 return Look(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
             row = lines.rows[what]
             share = share_bar(row.tokens, total, columns.share)
-            return Look(row, columns, share, 0, here, chosen, self.marks.get(row.id))
+            effect = self.effects.of_item(row) if self.effects else None
+            return Look(row, columns, share, 0, here, chosen, self.marks.get(row.id), effect=effect)
         if self.live is not None and at == count:
             return Look(self.live, columns)
         return Look(self.empty if at == 0 else "", columns)
@@ -281,7 +317,7 @@ def styled_pieces(line: Look) -> list[tuple[str, str]]:
     what, columns = line.what, line.columns
     plain = state = ""
     if isinstance(what, Item):
-        made = row_cells(what, columns, line.share, line.mark)
+        made = row_cells(what, columns, line.share, line.mark, line.effect)
         plain = "" if what.in_request else "quiet"
         state = what.state
     elif isinstance(what, RowGroup):
@@ -301,6 +337,11 @@ def styled_pieces(line: Look) -> list[tuple[str, str]]:
         (made.share + gap if columns.share else "", "share"),
         (made.pin + gap, "pin"),
         (made.state + gap, state),
+        (made.effect + gap if columns.effect else "", _effect_style(line.effect)),
         (made.text, plain),
         (made.why, "quiet why"),
     ]
+
+
+def _effect_style(effect: ItemEffect | None) -> str:
+    return "effect" if effect and effect.found.verdict in ("needed", "one of several") else "quiet"

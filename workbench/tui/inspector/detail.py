@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import wrap_future
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -23,6 +23,9 @@ from workbench.tui.widgets.cells import fit_cells, join_cells
 from workbench.tui.widgets.reader import TextReader
 from workbench.views.context_view import SessionQueries
 
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffect, ItemEffects
+
 
 class DetailTabs(Widget):
     """The item's title and the tabs."""
@@ -30,9 +33,10 @@ class DetailTabs(Widget):
     item: reactive[Item | None] = reactive(None)
     tab: reactive[str] = reactive("")
     missing: reactive[bool] = reactive(False)
+    effect: reactive[ItemEffect | None] = reactive(None, toggle_class="-explained")
 
     def render(self) -> Content:
-        """Two lines; the current tab is in brackets, so that it is visible without colour."""
+        """Two lines, and one more if its effect is known; the current tab is in brackets, not only in a colour."""
         item = self.item
         if item is None:
             return Content("\n")
@@ -48,7 +52,10 @@ class DetailTabs(Widget):
             ],
             width,
         )
-        return Content("\n").join([first, self._tabs(width)])
+        lines = [first, self._tabs(width)]
+        if self.effect is not None:
+            lines.insert(1, Content.styled(fit_cells(pages.effect_line(self.effect), width), "$quiet"))
+        return Content("\n").join(lines)
 
     def _tabs(self, width: int) -> Content:
         for names, blank in ([tab.name for tab in TABS], " "), ([tab.short or tab.name for tab in TABS], ""):
@@ -81,6 +88,10 @@ class Detail(Vertical):
     missing: var[bool] = var(False)
     """Whether the selected request lacks the item; then `item` is from another request."""
 
+    effects: var[ItemEffects | None] = var(None)
+    effect: var[ItemEffect | None] = var(None)
+    """What `explain` found about the item."""
+
     reader = query_one(TextReader)
 
     def __init__(self) -> None:
@@ -89,8 +100,13 @@ class Detail(Vertical):
         self._since = ""
 
     def compose(self) -> ComposeResult:
-        yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing)
+        yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing, Detail.effect)
         yield TextReader()
+
+    def watch_effects(self) -> None:
+        """Show the effect of the item."""
+        if self.item is not None:
+            self._fill()
 
     def open(self, item: Item) -> None:
         """Show an item, with the most useful tab first."""
@@ -139,10 +155,11 @@ class Detail(Vertical):
 
     def _fill(self) -> None:
         item, tab = self.item, self.tab
+        self.effect = self.effects.of_item(item) if self.effects and item and not self.missing else None
         if self.missing:
             self.reader.show(lambda _: pages.missing_page(), 0)
         elif item is not None:
             self.reader.show(
-                partial(pages.item_page, item, tab, self.queries, about=About(self.request, self._since)),
+                partial(pages.item_page, item, tab, self.queries, about=About(self.request, self._since, self.effect)),
                 pages.page_weight(item, tab),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
@@ -13,6 +13,9 @@ from workbench.log.events import Event
 from workbench.tui.inspector.difference import CONTEXT, text_difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 from workbench.views.context_view import COUNTING, SessionQueries
+
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffect
 
 TOKENS_FROM = 20_000
 """The most characters of a text whose tokens are shown one by one."""
@@ -60,6 +63,8 @@ class About(NamedTuple):
     """Tokens of the whole request; 0: unknown."""
     since: str = ""
     """Since which request it has its state; empty if unknown."""
+    effect: ItemEffect | None = None
+    """What `explain` found about it."""
 
 
 NOTHING_KNOWN = About()
@@ -115,6 +120,13 @@ def state_and_size(item: Item) -> str:
     if item.tokens == item.original_tokens:
         return f"{state}{pinned}: {item.tokens:,} tokens{exact}"
     return f"{state}{pinned}: {item.tokens:,} of {item.original_tokens:,} tokens{exact}"
+
+
+def effect_line(effect: ItemEffect) -> str:
+    """What `explain` found about an item, and for which request."""
+    verdict, figure, sentence = effect.found.verdict, effect.found.figure, effect.found.sentence
+    figures = f"{verdict}, effect {figure}" if figure else verdict
+    return printable(f"{sentence} · {figures} · request {effect.request:,} to {effect.model}")
 
 
 def _sent(item: Item, about: About, most: int) -> TextPage:
@@ -219,6 +231,8 @@ def _edits(item: Item, about: About) -> TextPage:
         )
         lines.append(TextLine(f"  {printable(edit.why)}", "why"))
     lines += _since(about)
+    if about.effect is not None:
+        lines += [TextLine(""), TextLine(effect_line(about.effect), "why")]
     return TextPage(lines, "\n".join(line.text for line in lines))
 
 

@@ -7,6 +7,7 @@ The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `R
 from __future__ import annotations
 
 from asyncio import wrap_future
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from workbench.config.background import background
 from workbench.context.compare import request_changes
 from workbench.context.items import Item
 from workbench.session.observable import ObservableSession
+from workbench.sources.requests import RequestMark
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.deciding import DecidingPane
 from workbench.tui.inspector.detail import Detail
@@ -90,6 +92,8 @@ class InspectorPane(DecidingPane):
         super().__init__(session)
         self._detail_of: ContextView | None = None
         """The view that the detail's item is from."""
+        self._explained: tuple[Sequence[RequestMark], int, int | None] = ((), 0, None)
+        """The requests when the effects were looked up last, their number, and which one was in view."""
 
     def compose(self) -> ComposeResult:
         with Container(classes="inspector--body"):
@@ -148,6 +152,26 @@ class InspectorPane(DecidingPane):
             self._preview(new, self.asked.choice)
         elif old is not None and new is not None and old.at != new.at:
             self.row_list.notice = None  # it was for another request
+        if new is not None and not self._is_explained(new):
+            self.find_effects()
+
+    def _is_explained(self, shown: ContextView) -> bool:
+        """Whether the effects in view are of this request; a session grows in many steps between two requests."""
+        of, count, at = self._explained
+        return of is shown.requests and (count, at) == (len(shown.requests), shown.at)
+
+    def find_effects(self) -> None:
+        """Show what `explain` found about the request in view."""
+        if self.shown is not None:
+            self._explained = (self.shown.requests, len(self.shown.requests), self.shown.at)
+            self._find_effects(self.shown)
+
+    @work(exclusive=True, group="effects")
+    async def _find_effects(self, shown: ContextView) -> None:
+        queries = shown.queries
+        found = await wrap_future(background(partial(queries.effects, shown.at))) if queries else None
+        if self._is_explained(shown):
+            self.row_list.effects = self.detail.effects = found
 
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -48,6 +48,9 @@ from workbench.tui.widgets.reader import FootLine
 from workbench.views.context_view import ContextView
 from workbench.views.row_lookup import row_of
 
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffects
+
 NOTHING = "no messages yet"
 SUMMED_AT_ONCE = 2_000
 """Tokens of up to this many rows are added up at once; of more rows in a thread."""
@@ -78,6 +81,8 @@ class RowList(Observing, Vertical):
     notice: var[Content | None] = var(None)
     """A notice with priority over the other texts."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    effects: var[ItemEffects | None] = var(None)
+    """What `explain` found about the request; None: nothing yet."""
     events_count: var[int] = var(0)
     empty: var[str] = var("")
 
@@ -102,8 +107,10 @@ class RowList(Observing, Vertical):
         self._match = -1
 
     def compose(self) -> ComposeResult:
-        yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort)
-        yield RowsView(self.session).data_bind(RowList.lines, RowList.events_count, RowList.marks, RowList.empty)
+        yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
+        yield RowsView(self.session).data_bind(
+            RowList.lines, RowList.events_count, RowList.marks, RowList.effects, RowList.empty
+        )
         yield InputLine()
         yield FootLine()
 

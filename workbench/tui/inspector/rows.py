@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -26,8 +26,11 @@ from workbench.tui.widgets.cells import fit_cells
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
 from workbench.views.values import Live
 
+if TYPE_CHECKING:
+    from workbench.views.item_effects import ItemEffects
+
 STYLES = (
-    *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),
+    *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live", "effect"),
     *("added", "changed", "gone"),
 )
 
@@ -57,6 +60,8 @@ class RowsView(Observing, VirtualList[Look]):
     """The length of the log; it gives the width of the first column."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     """The changes since the request before, by item id."""
+    effects: var[ItemEffects | None] = var(None)
+    """What `explain` found about the request; None: nothing yet."""
     empty: var[str] = var("")
     """The text if there are no rows."""
     cursor: var[int] = var(0)
@@ -127,6 +132,9 @@ class RowsView(Observing, VirtualList[Look]):
             self.refresh_line(self._count)
 
     def watch_marks(self) -> None:
+        self.refresh()
+
+    def watch_effects(self) -> None:
         self.refresh()
 
     def watch_empty(self) -> None:
@@ -247,7 +255,9 @@ class RowsView(Observing, VirtualList[Look]):
     def _seen(self) -> ListState:
         """The current state that all lines depend on."""
         chosen = self.chosen if self.start is not None else range(0)
-        scene = ListState(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
+        scene = ListState(
+            self.lines, self.marks, self.effects, self.empty, self.cursor, chosen, self._columns, self.live
+        )
         if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_STRIPS:
             self._looks.clear()
         self._scene = scene
@@ -265,14 +275,14 @@ class RowsView(Observing, VirtualList[Look]):
     @property
     def _columns(self) -> Columns:
         """The columns, computed once for each width."""
-        key = (self.outer_size, self.events_count, bool(self.marks))
+        key = (self.outer_size, self.events_count, bool(self.marks), bool(self.effects))
         if key != self._laid[0]:
             # Not from the region, which is empty while the pane is hidden: rows may be added meanwhile.
             width = self.outer_size.width - self.gutter.width
             if width != self._width:
                 self._strips.clear()
             self._width = width
-            self._laid = (key, columns_for_width(width - 1, self.events_count, bool(self.marks)))
+            self._laid = (key, columns_for_width(width - 1, *key[1:]))
         return self._laid[1]
 
     def draw_line(self, line: Look) -> Strip:

@@ -262,6 +262,10 @@ class MainScreen(SessionPanes):
         """Show the request in the inspector."""
         self.inspector.action_request()
 
+    def show_effects(self) -> None:
+        """Show them in the inspector."""
+        self.inspector.find_effects()
+
     @property
     def request_shown(self) -> int | None:
         """The number of the selected request, if any."""

@@ -75,6 +75,7 @@ async def explain_shown_request(host: Host, words: str) -> None:
     ):
         return
     events = await host.show_and_wait(ExplainScreen(host, job))
+    host.show_effects()
     if events:
         await _mask_events(host, events)
 

@@ -71,6 +71,9 @@ class Host(Protocol):
     def show_request(self) -> None:
         """Show the request as it will be sent."""
 
+    def show_effects(self) -> None:
+        """Show in the context what `explain` found since."""
+
     @property
     def request_shown(self) -> int | None:
         """The index of the selected request; None: the next one."""
