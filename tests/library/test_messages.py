@@ -256,8 +256,8 @@ def test_tools_and_prompt_go_out_as_they_came_in_where_the_dialect_is_theirs() -
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 def test_an_id_that_is_used_twice_is_renamed_in_the_call_and_in_its_result(dialect: str) -> None:
     """Agents count their calls from the start again in each turn or run."""
-    call = {"id": "k1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    again = [
+    call: dict[str, Any] = {"id": "k1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    again: list[dict[str, Any]] = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "k1", "content": "text"},
     ]

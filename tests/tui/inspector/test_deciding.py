@@ -29,7 +29,7 @@ class Handing:
     def __init__(self, own: SessionQueries | None) -> None:
         assert own is not None
         self._own = own
-        self.event, self.spans, self.since = own.event, own.spans, own.since
+        self.event, self.spans, self.since, self.effects = own.event, own.spans, own.since, own.effects
 
     def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         return self._own.what_if(decisions)
