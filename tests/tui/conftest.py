@@ -17,7 +17,6 @@ from textual.content import Content
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from tui.frames import HeldFrames
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
@@ -45,21 +44,7 @@ def styles_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def rules_told_apart_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Textual asks each rule of its styles for a hash, for each widget. Its identity it is in both cases."""
-    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)
-
-
-@pytest.fixture(autouse=True)
-def frames() -> Iterator[HeldFrames]:
-    """What changes is painted when Pilot has waited, not frame by frame; the monkey paints frame by frame, too."""
-    made = HeldFrames()
-    with made.holding():
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch, frames: HeldFrames) -> None:
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pilot waits after every key until the process does nothing at all, or a second.
 
     The session's own thread keeps it from doing nothing, so that would be a second a key. Less than half of the time
@@ -85,7 +70,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch, frames: HeldFrames) -> None:
             await asyncio.sleep(LOOK)
             passed = time.monotonic() - started
             if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < LOOK / 2):
-                frames.paint_held()
                 return
 
     monkeypatch.setattr(App, "_press_keys", press_keys)

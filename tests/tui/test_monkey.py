@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tui.frames import HeldFrames
 from tui.monkey import MonkeyRun, play
 from tui.monkey_worlds import WORLDS, furnish
 
@@ -35,10 +34,7 @@ async def that_comes_again(playing: Callable[[], Awaitable[MonkeyRun]]) -> Monke
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_nothing_a_monkey_does_goes_wrong(
-    seed: int, project: Path, expected_faults: list[BaseException], frames: HeldFrames
-) -> None:
-    frames.is_holding = False  # the monkey says which are painted
+async def test_nothing_a_monkey_does_goes_wrong(seed: int, project: Path, expected_faults: list[BaseException]) -> None:
     furnish(project)
     run = await that_comes_again(lambda: play(seed, STEPS))
     assert run.is_well, run.told()

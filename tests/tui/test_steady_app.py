@@ -23,7 +23,6 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 from textual.worker import WorkerCancelled
 
-from tui.frames import HeldFrames
 from tui.play import until
 from workbench.tui.steady_app import SteadyApp, SteadyPalette
 from workbench.tui.textual_patches import Plain, patch_textual
@@ -216,10 +215,9 @@ def _themed(base: type[App[None]]) -> App[None]:
 
 @pytest.mark.parametrize("base", [App, SteadyApp])
 async def test_the_first_frame_of_another_theme_is_the_whole_screen(
-    base: type[App[None]], monkeypatch: pytest.MonkeyPatch, frames: HeldFrames
+    base: type[App[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a part of it was to be painted at that moment."""
-    frames.is_holding = False
     app = _themed(base)
     painted: list[set[str]] = []
 
