@@ -110,7 +110,7 @@ def test_groups_are_left_out_whole(call: Call, planted: Path) -> None:
 def test_where_nobody_can_be_asked_money_needs_a_yes(call: Call, planted: Path) -> None:
     refused = call("explain", planted, "--to", "http://127.0.0.1:9", "--json")
     assert (refused.code, refused.out) == (3, "")
-    assert "send request 4 without some of its 4 units to gpt-4o at http://127.0.0.1:9, without" in refused.err
+    assert "send request 1 without some of its 4 units to gpt-4o at http://127.0.0.1:9, without" in refused.err
     assert "at most $1.00 or 200 requests?" in refused.err
 
 

@@ -25,7 +25,7 @@ from workbench.tui.textual_patches import PATCHES, text_as_it_is
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
 
-LOOK = 0.004
+LOOK = 0.01
 """Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
 
 

@@ -108,8 +108,8 @@ def test_the_lab_in_other_sizes(services: Services, size: tuple[int, int], theme
     ("keys", "words"),
     [
         (["t"], ("request 3,965 of 16,000 tokens, as under workbench", "whole 32,084 tokens", "Enter use this policy")),
-        (["down", "m"], ("used #106 Two things, both from `AGENTS.md`", "held #39", "Enter show where it was used")),
-        (["down", "enter"], ("request 25: recorded 3,995 → codex 9,977 tokens (+5,982)", "Enter both texts")),
+        (["down", "m"], ("used #59 Of the 260 orders in November", "held #55", "Enter show where it was used")),
+        (["down", "enter"], ("request 25: recorded 3,995 → codex 6,488 tokens (+2,493)", "Enter both texts")),
     ],
     ids=["next-request", "misses", "compared"],
 )

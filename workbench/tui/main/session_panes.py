@@ -44,6 +44,7 @@ class SessionPanes(Observing, PaneScreen):
 
     fatal = observed(lambda session: session.fatal, repaint=False)
     alert_figures = observed(lambda session: session.alert_figures, repaint=False)
+    watched = observed(lambda session: session.watched, repaint=False)
     held: var[int] = var(0)
     """The number of other agents' requests that wait at a breakpoint."""
 
@@ -107,7 +108,7 @@ class SessionPanes(Observing, PaneScreen):
     def watch_alert_figures(self, figures: AlertFigures | None) -> None:
         """Draw attention to what happened in the session."""
         if figures is not None:
-            watched = self.model.state.watched
+            watched = self.watched
             self.check_alerts([figures if watched is None else figures._replace(name=watched.name)])
 
     def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
