@@ -90,10 +90,13 @@ def _read_tokens(item: Item) -> int:
 
 
 def size_before(plan: ContextPlan, selected: SelectedRange) -> int:
-    """The size that a compaction is compared with: of the request as it would be with what it dropped of the range.
+    """The size that a compaction is compared with.
 
-    Otherwise dropping would make it seem useless to summarise what was dropped.
+    If iteration groups of the turn were dropped, it is that of the request with what was dropped of the range: dropping
+    must not make it seem useless to summarise them.
     """
+    if not plan.items.dropped_groups:
+        return plan.uncut_size
     return plan.uncut_size + sum(item.original_tokens for item in selected.items if item.state == "dropped")
 
 
