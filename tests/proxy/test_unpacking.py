@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.proxy.unpacking import MIB, BodyTooLarge, read_body, unpacked_body
+from workbench.proxy.unpacking import MIB, MOST_VALUES, BodyTooLarge, checked_size, read_body, unpacked_body, values_in
 
 
 def _raw_deflate(body: bytes) -> bytes:
@@ -101,3 +101,12 @@ def test_json_of_very_many_values_is_not_read(body: bytes) -> None:
 def test_json_that_is_nested_too_deeply_is_no_body() -> None:
     assert read_body(b"[" * 100_000, {}) == {}
     assert read_body(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, {}) == {}
+
+
+def test_commas_in_a_message_are_no_values() -> None:
+    text = json.dumps({"messages": [{"content": 'a, "b", [c], {d}\n' * 60_000}]})
+    assert values_in(text) > MOST_VALUES
+    assert checked_size(text) == text
+    assert checked_size(text.encode()) == text.encode()
+    with pytest.raises(BodyTooLarge):
+        checked_size(json.dumps({"messages": [{}] * MOST_VALUES}))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.proxy.unpacking import PER_VALUE, check_count, checked_size, memory_of, values_in
+from workbench.proxy.unpacking import PER_VALUE, check_count, checked_size, memory_of, values_in, values_outside_strings
 from workbench.wire.streams import parsed_json
 
 REMEMBERED: Final = 64 << 20
@@ -168,7 +168,7 @@ def _read_new(data: bytes, key: str, repeated: _Repeated) -> _KeptBody | None:
     ends, counts, values = ends.copy(), counts.copy(), values.copy()
     new = data[:start] + data[cut:]
     count = counts[-1] + values_in(data[ends[-1] : cut]) if ends else 0
-    check_count(len(data), lambda: count + values_in(new))
+    check_count(len(data), lambda: count + values_in(new), lambda: values_outside_strings(data))
     raw = _FIELDS.decode(new)
     places = _places(new, raw)
     if key not in places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
@@ -16,10 +17,11 @@ MIB: Final = 1 << 20
 LARGEST: Final = 16 * MIB
 """The default limit in bytes of a body that is read, after decompression. Reading and storing takes up to fifteen times
 as much memory."""
-MOST_VALUES: Final = 200_000
-"""The limit of JSON values in one body. Each takes up to a kilobyte of memory, and perhaps two bytes on the wire."""
+MOST_VALUES: Final = 120_000
+"""The limit of JSON values in one body. Each takes up to two kilobytes of memory, and perhaps two bytes on the wire."""
 MOST_LAYERS: Final = 4
 """The limit of nested encodings of one body."""
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # possessive: no backtracking
 _PIECE: Final = 64 * 1024
 PER_VALUE: Final = 100
 """Bytes of memory for one value, in addition to its text."""
@@ -83,13 +85,16 @@ def _limited(pieces: Iterable[bytes], largest: int) -> Iterator[bytes]:
 
 def checked_size(text: T) -> T:
     """Return the JSON text unchanged if it has few enough values to parse. Raises BodyTooLarge."""
-    check_count(len(text), lambda: values_in(text))
+    check_count(len(text), lambda: values_in(text), lambda: values_outside_strings(text))
     return text
 
 
-def check_count(size: int, values: Callable[[], int]) -> None:
-    """Check that a body of this size has few enough values; `values` counts them. Raises BodyTooLarge."""
-    if size > _SMALL and values() > MOST_VALUES:
+def check_count(size: int, most: Callable[[], int], exact: Callable[[], int] | None = None) -> None:
+    """Check that a body of this size has few enough values. Raises BodyTooLarge.
+
+    `most` gives an upper bound; only if that is too large, `exact` counts slowly.
+    """
+    if size > _SMALL and most() > MOST_VALUES and (exact is None or exact() > MOST_VALUES):
         raise BodyTooLarge(f"it has more than {MOST_VALUES:,} JSON values")
 
 
@@ -98,6 +103,13 @@ def values_in(text: str | bytes) -> int:
     if isinstance(text, bytes):
         return len(text) - len(text.translate(None, b",[{\n"))  # takes half the time of counting each
     return sum(map(text.count, ",[{\n"))
+
+
+def values_outside_strings(text: str | bytes) -> int:
+    """The number of values in JSON text. Commas and brackets in the text of a message do not count."""
+    if isinstance(text, str):
+        text = text.encode(errors="surrogatepass")
+    return values_in(_STRING.sub(b"", text))
 
 
 def memory_of(text: bytes) -> int:
