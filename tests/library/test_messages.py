@@ -93,6 +93,7 @@ def test_messages_are_a_list(messages: Any) -> None:
         ([{"type": "function", "parameters": {}}], "a definition with a name"),
         ([{"name": "", "input_schema": {}}], "a definition with a name"),
         ([{"function_declarations": [{"description": "x"}]}], "a definition with a name"),
+        ([{"name": "a", "input_schema": {}}, {"name": "a", "input_schema": {"type": "object"}}], "no other tool has"),
     ],
 )
 def test_a_bad_tool_is_refused_too(tools: Any, said: str) -> None:
@@ -229,6 +230,11 @@ def test_unknown_dialects_and_policies_are_named() -> None:
 
 def test_a_providers_own_tools_need_no_name() -> None:
     assert workbench.Context(tools=[{"type": "web_search"}]).plan.items[0].kind == "tool_definition"
+    declared = {"function_declarations": [{"name": "read", "description": "It reads."}]}
+    context = workbench.Context("workbench", "gemini/gemini-2.5-pro", 16_000, [{"google_search": {}}, declared])
+    context.add("hello")
+    assert context.request("google")["tools"] == [{"google_search": {}}, declared]
+    assert [tool["function"]["name"] for tool in context.request("openai")["tools"]] == ["read"]
 
 
 def test_tools_and_prompt_go_out_as_they_came_in_where_the_dialect_is_theirs() -> None:

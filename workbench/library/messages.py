@@ -197,6 +197,9 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
         slots = [body for body in talk.bodies if isinstance(body, SlotContent)]
         if not slots or len(slots) < len(talk.bodies) or _is_nameless(value):
             raise refused(f"tools[{at}]", "a definition with a name", value)
+        for slot in slots:
+            if any(slot.name == other.name and slot.text != other.text for other in found):
+                raise refused(f"tools[{at}]", "a name that no other tool has", slot.name)
         found += slots
     return found
 

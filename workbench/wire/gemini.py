@@ -107,8 +107,10 @@ class GeminiDialect(Dialect):
         return "parts" in message and "content" not in message
 
     def recognises_tool(self, tool: dict[str, Any]) -> bool:
-        """Whether the definition declares functions, or is such a declaration."""
-        return isinstance(either(tool, "functionDeclarations"), list) or not _SCHEMAS_OF_ITS_OWN.isdisjoint(tool)
+        """Whether the definition declares functions, is such a declaration, or is a tool that Google runs itself."""
+        if isinstance(either(tool, "functionDeclarations"), list) or not _SCHEMAS_OF_ITS_OWN.isdisjoint(tool):
+            return True
+        return bool(tool) and all(isinstance(each, dict) for each in tool.values()) and "function" not in tool
 
     def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
         """The content of the first candidate."""
