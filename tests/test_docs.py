@@ -200,3 +200,5 @@ def test_every_file_that_is_named_is_there(page: str) -> None:
     for name in named:
         path = ROOT / "workbench" / name
         assert path.exists() or path.with_suffix(".py").exists(), name
+    elsewhere = re.findall(r"`(?:uv run python )?((?:tests|docs|examples|themes)/[\w/.-]*)`", text_of(page))
+    assert [name for name in elsewhere if not (ROOT / name).exists()] == []
