@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CORE = (
     *("config", "log", "context", "models", "wire", "compaction", "agent", "traces", "proxy", "sources"),
-    *("lab", "views", "session"),
+    *("lab", "views", "session", "library", "judge", "explain", "usage", "live", "rehearsal"),
 )
 """The folders without a screen."""
 HANGS = 900
