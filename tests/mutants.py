@@ -1,8 +1,9 @@
 """Put small faults into the code and see whether tests notice: `uv run python tests/mutants.py [--count N] [PATH...]`.
 
 A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault is tried in a copy of the project, with
-the tests that use the changed file. The faults that no test notices are listed at the end. The exit code is 1 where
-fewer than nine in ten are noticed; those that `tests/mutants.toml` explains do not count.
+the nearest tests of the changed file; if they pass, with the rest of its room and others that import it. The faults
+that no test notices are listed at the end. The exit code is 1 where fewer than nine in ten are noticed; those that
+`tests/mutants.toml` explains do not count.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ HANGS = 900
 """Seconds after which tests with a fault in the code are taken for stuck."""
 SHARE = 0.9
 """Of the faults that have to be noticed."""
-Fate = Literal["noticed", "hangs", "survived", "accepted", "no tests"]
+Fate = Literal["noticed", "noticed further away", "hangs", "survived", "accepted", "no tests"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not tests:
             return "no tests"
         with copies.one() as copy:
-            return copy.tried(mutant.file, mutant.applied, tests)
+            if (fate := copy.tried(mutant.file, mutant.applied, tests)) != "survived":
+                return fate
+            if not (further := [each.relative_to(PROJECT) for each in nearest.beyond(mutant.file)]):
+                return fate
+            fate = copy.tried(mutant.file, mutant.applied, further)
+            return "noticed further away" if fate == "noticed" else "survived"
 
     with _Copies(PROJECT, options.jobs) as copies, ThreadPoolExecutor(options.jobs) as pool:
         fates: dict[Fate, list[CodeMutant]] = {}
@@ -74,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             fates.setdefault(fate, []).append(mutant)
             print(f"{fate}: {mutant}", flush=True)
     alive = [*fates.get("survived", []), *fates.get("no tests", [])]
-    dead = len(fates.get("noticed", [])) + len(fates.get("hangs", []))
+    dead = sum(len(fates.get(each, [])) for each in ("noticed", "noticed further away", "hangs"))
     counted = dead + len(alive)
     print(", ".join(f"{len(each)} {fate}" for fate, each in fates.items()))
     print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%})")

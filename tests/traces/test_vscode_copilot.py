@@ -35,7 +35,10 @@ ROUNDS = {
         {
             "response": "I look.",
             "thinking": {"text": "hm"},
-            "toolCalls": [{"id": "c", "name": "edit", "arguments": '{"file": "a.ts"}'}, {"id": "d", "name": "ls", "arguments": "{}"}],
+            "toolCalls": [
+                {"id": "c", "name": "edit", "arguments": '{"file": "a.ts"}'},
+                {"id": "d", "name": "ls", "arguments": "{}"},
+            ],
         },
         {"response": "Done.", "toolCalls": []},
     ],
