@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.log.codec import decode_event, encode_event
+from workbench.log.events import Unknown
 from workbench.sources.source import file_logs
 from workbench.traces.formats import DATABASES
 from workbench.traces.tables import Tables
@@ -89,3 +90,15 @@ def test_a_database_is_read_or_refused_in_words(tables: Tables) -> None:
         logs = file_logs("file", tables)
     for log in logs:
         assert [decode_event(encode_event(event).encode().decode()) for event in log] == log
+
+
+def test_bytes_in_the_place_of_a_role_are_left_out() -> None:
+    made = sqlite3.connect(":memory:")
+    for table, columns in COLUMNS["goose"].items():
+        made.execute(f"CREATE TABLE {table} ({columns.replace(' ', ', ')})")
+    made.execute("INSERT INTO sessions (id) VALUES ('1')")
+    made.execute("INSERT INTO messages (session_id, role, content_json) VALUES ('1', ?, '[]')", (b"\0",))
+    [log] = file_logs("file", Tables("file", made))
+    [unread] = [event.body for event in log if isinstance(event.body, Unknown)]
+    entry = {"role": None, "content": [], "created": None, "metadata": {}}
+    assert unread == Unknown("goose message", {"entry": entry})

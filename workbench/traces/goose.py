@@ -87,7 +87,8 @@ def _session(tables: Tables, row: dict[str, Any]) -> Recording:
     builder.says_model(text_in(object_in(row, "model_config_json"), "model_name"))
     reader = _Reader(builder)
     query = "SELECT * FROM messages WHERE session_id = ? ORDER BY rowid"
-    for each in tables.rows(query, row["id"]):
+    for found in tables.rows(query, row["id"]):
+        each = {column: value for column, value in found.items() if not isinstance(value, bytes)}
         try:
             content = json.loads(each.get("content_json") or "")
         except (TypeError, ValueError, RecursionError):
