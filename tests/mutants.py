@@ -1,8 +1,9 @@
 """Put small faults into the code and see whether tests notice: `uv run python tests/mutants.py [--count N] [PATH...]`.
 
 A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault is tried in a copy of the project, with
-the tests that use the changed file. The faults that no test notices are listed at the end. The exit code is 1 where
-fewer than nine in ten are noticed; those that `tests/mutants.toml` explains do not count.
+the nearest tests of the changed file; if they pass, with the rest of its room and others that import it. The faults
+that no test notices are listed at the end. The exit code is 1 where fewer than nine in ten are noticed; those that
+`tests/mutants.toml` explains do not count.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 CORE = (
     *("config", "log", "context", "models", "wire", "compaction", "agent", "traces", "proxy", "sources"),
-    *("lab", "views", "session"),
+    *("lab", "views", "session", "library", "judge", "explain", "usage", "live", "rehearsal"),
 )
 """The folders without a screen."""
 HANGS = 900
 """Seconds after which tests with a fault in the code are taken for stuck."""
 SHARE = 0.9
 """Of the faults that have to be noticed."""
-Fate = Literal["noticed", "hangs", "survived", "accepted", "no tests"]
+Fate = Literal["noticed", "noticed further away", "hangs", "survived", "accepted", "no tests"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not tests:
             return "no tests"
         with copies.one() as copy:
-            return copy.tried(mutant.file, mutant.applied, tests)
+            if (fate := copy.tried(mutant.file, mutant.applied, tests)) != "survived":
+                return fate
+            if not (further := [each.relative_to(PROJECT) for each in nearest.beyond(mutant.file)]):
+                return fate
+            fate = copy.tried(mutant.file, mutant.applied, further)
+            return "noticed further away" if fate == "noticed" else "survived"
 
     with _Copies(PROJECT, options.jobs) as copies, ThreadPoolExecutor(options.jobs) as pool:
         fates: dict[Fate, list[CodeMutant]] = {}
@@ -74,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             fates.setdefault(fate, []).append(mutant)
             print(f"{fate}: {mutant}", flush=True)
     alive = [*fates.get("survived", []), *fates.get("no tests", [])]
-    dead = len(fates.get("noticed", [])) + len(fates.get("hangs", []))
+    dead = sum(len(fates.get(each, [])) for each in ("noticed", "noticed further away", "hangs"))
     counted = dead + len(alive)
     print(", ".join(f"{len(each)} {fate}" for fate, each in fates.items()))
     print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%})")
@@ -102,6 +108,8 @@ class _Copy:
         self._folder = folder
         self._sound: set[str] = set()
         """Tests that pass without a fault."""
+        self._unsound = list[str]()
+        """Options that leave out those that do not."""
         for name in ("workbench", "tests", "themes", "docs"):
             shutil.copytree(project / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         for file in project.iterdir():
@@ -109,28 +117,32 @@ class _Copy:
                 shutil.copy(file, folder)
 
     def tried(self, file: str, change: Callable[[bytes], bytes], tests: Sequence[Path]) -> Fate:
-        """What the tests make of a changed file. Who fails with the fault has to pass without it."""
+        """What the tests make of a changed file. Who fails with the fault has to pass without it, or is left out."""
         path = self._folder / file
         whole = path.read_bytes()
-        path.write_bytes(change(whole))
-        try:
-            failed = self._run(map(str, tests))
-        except subprocess.TimeoutExpired:
-            return "hangs"
-        finally:
-            path.write_bytes(whole)
-        if failed and failed not in self._sound:
-            assert not self._run([failed]), f"it fails without a fault as well: {failed}"
-            self._sound.add(failed)
-        return "noticed" if failed else "survived"
+        while True:
+            path.write_bytes(change(whole))
+            try:
+                failed = self._run(map(str, tests))
+            except subprocess.TimeoutExpired:
+                return "hangs"
+            finally:
+                path.write_bytes(whole)
+            if not failed:
+                return "survived"
+            if failed in self._sound or not self._run([failed]):
+                self._sound.add(failed)
+                return "noticed"
+            print(f"left out, as it fails without a fault as well: {failed}", flush=True)
+            self._unsound.append(f"--deselect={failed}")
 
     def _run(self, tests: Iterable[str]) -> str:
         """The first test that fails, or the file that cannot be read."""
-        command = (sys.executable, "-m", "pytest", "-xq", "-n0", "--tb=no", "-rfE", "-p", "no:cacheprovider", *tests)
+        command = (sys.executable, "-m", "pytest", "-xq", "-n0", "--tb=no", "-rfE", "-p", "no:cacheprovider")
         options = "--hypothesis-profile=repeatable"
         paths = {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
         with subprocess.Popen(
-            command,
+            (*command, *self._unsound, *tests),
             cwd=self._folder,
             env={**os.environ, **paths},
             stdin=subprocess.DEVNULL,

@@ -62,6 +62,14 @@ def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
     )
 
 
+def test_tests_beyond_the_nearest_are_those_of_its_room_and_those_that_import_it() -> None:
+    nearest = NearestTests()
+    near, beyond = set(nearest.of("workbench/wire/chat.py")), nearest.beyond("workbench/wire/chat.py")
+    assert not near & set(beyond)
+    assert near | set(beyond) >= set((PROJECT / "tests" / "wire").rglob("test_*.py"))
+    assert not any(each.is_relative_to(PROJECT / "tests" / "tui") for each in beyond)
+
+
 def test_what_the_list_names_exists() -> None:
     known = tomllib.loads((PROJECT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
     for file, tests in known["tests"].items():

@@ -186,6 +186,7 @@ def test_what_is_read_is_what_reading_all_of_it_gives(sent: list[tuple[Agent, by
     for agent, data in sent:
         assert as_read(bodies.parse_body, data, agent.key) == as_read(read_whole, data, agent.key)
         assert bodies._size == sum(each.size for each in bodies._kept) <= most
+        assert all(each.size > len(each._written) for each in bodies._kept)
 
 
 @given(requests(), st.integers(0, 60))

@@ -163,6 +163,10 @@ def _is_string(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
+_TOO_FAR = {"tui", "hostile", "clients", "bench"}
+"""Tests that take minutes, or need other programs."""
+
+
 class NearestTests:
     """Which files of tests use a module, the nearest first."""
 
@@ -182,6 +186,14 @@ class NearestTests:
         further = [self._tests.parent / each for each in self._further.get(file, ())]
         found = list(dict.fromkeys([*named, *near, *further])) or using
         return found or sorted(self._tests.joinpath(*path.parts[1:-1]).rglob("test_*.py"))
+
+    def beyond(self, file: str) -> list[Path]:
+        """The other tests of its room, and those of other rooms without a screen that import it."""
+        module, room = ".".join(Path(file).with_suffix("").parts), Path(file).parts[1]
+        nearest = set(self.of(file))
+        using = [each for each, modules in self._uses.items() if module in modules and not _TOO_FAR & set(each.parts)]
+        theirs = [each for each in self._uses if each.is_relative_to(self._tests / room)]
+        return [each for each in dict.fromkeys([*using, *theirs]) if each not in nearest]
 
 
 def _imported(file: Path) -> set[str]:

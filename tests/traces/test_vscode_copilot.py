@@ -35,7 +35,10 @@ ROUNDS = {
         {
             "response": "I look.",
             "thinking": {"text": "hm"},
-            "toolCalls": [{"id": "c", "name": "edit", "arguments": "{}"}, {"id": "d", "name": "ls", "arguments": "{}"}],
+            "toolCalls": [
+                {"id": "c", "name": "edit", "arguments": '{"file": "a.ts"}'},
+                {"id": "d", "name": "ls", "arguments": "{}"},
+            ],
         },
         {"response": "Done.", "toolCalls": []},
     ],
@@ -65,7 +68,7 @@ def test_rounds_are_what_went_to_the_model() -> None:
         UserMessage("<attachments/>\nlook"),
         Reasoning("hm", "r1"),
         AssistantMessage("I look.", "r1", model=MODEL),
-        ToolCall("c", "edit", "{}", "r1"),
+        ToolCall("c", "edit", '{"file": "a.ts"}', "r1"),
         ToolCall("d", "ls", "{}", "r1"),
         ToolResult("c", "edited:\na.ts", "edit"),
         ToolResult("d", "x", "ls"),
