@@ -99,7 +99,6 @@ class _Reader:
         self.builder = builder
         self._returned = returned
         self._versioned = False
-        self._replies = 0
         self._ids: dict[str, int] = {}
         """The last event before each entry."""
         self._ends: dict[str, int] = {}
@@ -181,8 +180,7 @@ class _Reader:
 
     def _assistant(self, message: dict[str, Any]) -> None:
         self.builder.says_model(text_in(message, "model"))
-        self._replies += 1
-        reply = f"r{self._replies}"
+        reply = self.builder.next_reply()
         finish = _FINISH.get(text_in(message, "stopReason"), "stop")
         before = self.builder.last
         content: list[Part] = []
