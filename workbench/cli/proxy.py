@@ -71,7 +71,7 @@ def _checked_otlp(options: argparse.Namespace) -> str:
 
     if options.no_record:
         raise WrongCall("--otlp: expected a proxy that records: spans are made of what it records")
-    address = traces_address("--otlp", options.otlp)
+    address = traces_address(options.otlp)
     check_installed()
     return address
 

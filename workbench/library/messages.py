@@ -110,11 +110,11 @@ class MessageReader:
         return structs.replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
 
 
-def plain_messages(messages: Iterable[Message], where: str = "messages") -> list[Any]:
+def plain_messages(messages: Iterable[Message]) -> list[Any]:
     """Messages as plain values."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise refused(where, "a list of messages", messages)
-    return [plain(message, f"{where}[{at}]") for at, message in enumerate(messages)]
+        raise refused("messages", "a list of messages", messages)
+    return [plain(message, f"messages[{at}]") for at, message in enumerate(messages)]
 
 
 def check_given(value: Any, where: str) -> None:
@@ -128,12 +128,12 @@ def check_given(value: Any, where: str) -> None:
         check_message(value, where)
 
 
-def read_messages(messages: Iterable[Message], reader: MessageReader, where: str = "messages") -> list[GivenMessage]:
+def read_messages(messages: Iterable[Message], reader: MessageReader) -> list[GivenMessage]:
     """Read a list of messages. A message that fits several dialects is read in that of the others."""
-    values = plain_messages(messages, where)
+    values = plain_messages(messages)
     shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
     reader.dialect = next((each for each in shown if each is not None), reader.dialect)
-    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"{where}[{at}]")]
+    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"messages[{at}]")]
 
 
 def is_system(value: Any) -> bool:
