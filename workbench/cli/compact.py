@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from workbench.agent.compacting import Compacting, failure_of
+from workbench.agent.compaction_runner import CompactionRunner, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import user_agrees
 from workbench.cli.options import options_of
@@ -94,19 +94,19 @@ async def _compact(job: Job) -> SummaryDraft:
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
     async with compactor_for(job.services, options_of(options), setup, digest=options.digest) as compactor:
-        compacting = Compacting(compactor, hooks)
+        runner = CompactionRunner(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
-            planned = await compacting.plan(job.events, digest=digest)
+            planned = await runner.plan(job.events, digest=digest)
             agreed = options.yes or options.dry_run
             if not options.json:
                 _show(planned.preview, own=options.summary is not None)
             _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
             report = ignore_progress if options.json else print_progress
-            noted, draft = await compacting.draft(planned, digest=digest, report=report)
+            noted, draft = await runner.draft(planned, digest=digest, report=report)
             draft = await in_background(_edited, job, compactor, draft)
             bodies: list[Body] = [*noted]
-            async for body in compacting.accept(planned, draft):
+            async for body in runner.accept(planned, draft):
                 bodies.append(body)
                 if session:
                     session.append(*bodies if isinstance(body, Compaction) else [body])

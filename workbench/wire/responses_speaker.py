@@ -19,8 +19,9 @@ from workbench.wire.checked_requests import (
     schema_in,
     unpaired,
 )
+from workbench.wire.dialect import Dialect
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
-from workbench.wire.speaking import SocketSpeaker, SpokenDialect, StreamedEvent, encoded_event
+from workbench.wire.speaking import SocketSpeaker, StreamedEvent, encoded_event
 from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import dict_in
 
@@ -43,7 +44,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
 
     always_reports = True
 
-    def __init__(self, dialect: SpokenDialect) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._earlier = EarlierResponses()
 
