@@ -241,7 +241,6 @@ def refused_json(refused: CompactionRefused) -> dict[str, Any]:
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
-    """An audit as JSON."""
     return {
         "score": round(audit.score, 4),
         "kept": [_fact(fact) for fact in audit.kept],

@@ -45,8 +45,6 @@ class AgentHome:
 
 
 class KnownAgent(NamedTuple):
-    """An agent."""
-
     name: str
     """The name of the format of its transcripts."""
     homes: tuple[AgentHome, ...] = ()

@@ -58,7 +58,6 @@ def _compactions(entries: tuple[CompactionEntry, ...]) -> Iterator[str]:
 
 
 def compaction_words(entry: CompactionEntry) -> str:
-    """A compaction in a line."""
     noted, (first, last) = entry.details, entry.range
     figures = [
         f"{noted.tokens_before:,} tokens before" if noted.tokens_before is not None else "",

@@ -25,8 +25,6 @@ from workbench.wire.requests import RequestBodies
 
 
 class ReplayAnswer(NamedTuple):
-    """An answer, recorded or new."""
-
     model: str
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()

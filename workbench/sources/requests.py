@@ -28,8 +28,6 @@ TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
 
 
 class RequestMark(NamedTuple):
-    """One request of the session."""
-
     upto: int
     """The last event it was made from."""
     turn: int
@@ -96,7 +94,6 @@ class RequestMarks:
         """The index of a mark, by its `Request` event."""
 
     def add_event(self, event: Event) -> None:
-        """Add one event."""
         match event.body:
             case UserMessage():
                 self._turn += 1

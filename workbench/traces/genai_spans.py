@@ -74,7 +74,6 @@ class GenAiSpan:
 
 
 def genai_span(call: ModelCall) -> GenAiSpan:
-    """The span of a request."""
     talk = _talk_in(call.dialect, call.body)
     model = call.model or text_in(call.body, "model")
     trace = int.from_bytes(sha256(call.session.encode(errors="replace")).digest()[:16])

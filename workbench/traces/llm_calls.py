@@ -29,8 +29,6 @@ _NOTHING: Final = Reported(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class LlmCall:
-    """One call of a model."""
-
     asked: Any
     """Messages, a body with messages or items, or a text."""
     answered: Any
@@ -50,8 +48,6 @@ class LlmCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A tool run in a trace."""
-
     call_id: str
     tool: str
     arguments: Any

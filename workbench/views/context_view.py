@@ -46,9 +46,7 @@ _DECIDING = ("policy", "model", "knobs", "window", PLANNED_UNDER)
 class SessionQueries(Protocol):
     """Queries that a pane does not compute itself. All are pure, and too slow for the screen's own thread."""
 
-    def event(self, seq: int) -> Event | None:
-        """An event of the log."""
-        ...
+    def event(self, seq: int) -> Event | None: ...
 
     def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         """The plan as it would be with these overrides."""

@@ -128,13 +128,11 @@ class AnthropicDialect(Dialect):
         return AnthropicSpeaker(self)
 
     def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message without its blocks of thinking."""
         blocks = list_in(message, "content")
         kept = [block for block in blocks if text_in(block, "type") not in THINKING]
         return message if len(kept) == len(blocks) else {**message, "content": kept}
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return anthropic_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:

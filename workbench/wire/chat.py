@@ -150,7 +150,6 @@ class ChatDialect(Dialect):
         return {**value, "content": shaped_like(value.get("content"), text)}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -310,7 +309,6 @@ def _part(part: Any) -> Part:
 
 
 def chat_usage(used: dict[str, Any], model: str) -> Usage | None:
-    """The reported usage."""
     inside, outside = dict_in(used, "prompt_tokens_details"), dict_in(used, "completion_tokens_details")
     cached = number_in(inside, "cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "prompt_cache_hit_tokens")

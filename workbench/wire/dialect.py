@@ -198,7 +198,6 @@ class Dialect(ABC):
         return role_kind(text_in(message, "role"))
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """The items of a message."""
         yield from content_items(message, self.role_in(message))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:

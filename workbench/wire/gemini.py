@@ -165,7 +165,6 @@ class GeminiDialect(Dialect):
         return {**value, key: {**given, "response": response}}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {self.header: key} if key else {}
 
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
@@ -189,7 +188,6 @@ class GeminiDialect(Dialect):
         return message if len(kept) == len(parts) else {**message, "parts": kept}
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return gemini_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -355,7 +353,6 @@ def gemini_definition(tool: Any) -> Any:
 
 
 def gemini_usage(used: dict[str, Any], model: str) -> Usage | None:
-    """The reported usage."""
 
     def tokens(key: str) -> int:
         return number_in({key: either(used, key)}, key)

@@ -163,7 +163,6 @@ class OllamaDialect(Dialect):
         return {**body, "messages": [{"role": "system", "content": system}, *messages]}
 
     def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message without the key for thinking."""
         return {key: value for key, value in message.items() if key != "thinking"} if "thinking" in message else message
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
@@ -299,7 +298,6 @@ class OllamaSpeaker(DialectSpeaker):
         return checked_demand(request_of(events, body, stream=stream, max_tokens=positive_number(limit), schema=schema))
 
     def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """The answer as one message."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text}
         if answer.reasoning:
@@ -357,7 +355,6 @@ class OllamaSpeaker(DialectSpeaker):
         return {"prompt_eval_count": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """The description of one model."""
         return {
             "name": name,
             "model": name,

@@ -115,7 +115,6 @@ class ResponsesDialect(Dialect):
             yield _item(kind, message)
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
@@ -129,7 +128,6 @@ class ResponsesDialect(Dialect):
         return ResponsesSpeaker(self)
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return responses_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -36,8 +36,6 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool."""
-
     name: str
     kind: Kind
     description: str
@@ -63,8 +61,6 @@ class ProposedCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """Limits on the work of the tools."""
-
     command_seconds: float = 120
     """For a command whose call sets no timeout."""
     max_command_seconds: int = 600
