@@ -21,7 +21,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.wire.talk import AT_PROVIDER
+from workbench.wire.event_builder import AT_PROVIDER
 
 
 class ProviderDecisions(NamedTuple):

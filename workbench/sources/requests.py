@@ -21,7 +21,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.wire.talk import AT_PROVIDER
+from workbench.wire.event_builder import AT_PROVIDER
 
 TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
 """The purposes of requests in the conversation itself. For a sub-agent, its own session is the conversation."""

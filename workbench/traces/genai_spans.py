@@ -28,8 +28,8 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.wire.dialects import DIALECTS, reader_for
+from workbench.wire.event_builder import EventBuilder
 from workbench.wire.parts import split_body
-from workbench.wire.talk import Talk
 from workbench.wire.values import dict_in, json_text, parsed, text_in
 
 Part = dict[str, Any]
@@ -98,12 +98,12 @@ def genai_span(call: ModelCall) -> GenAiSpan:
 
 
 def _talk_in(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
-    reader = reader_for(dialect, Talk(""))
+    reader = reader_for(dialect, EventBuilder(""))
     reader.head(body)
     messages = split_body(dialect, body).messages
     for message in messages[DIALECTS[dialect].prompt_length(messages) :]:
         reader.message(message)
-    return reader.talk.bodies
+    return reader.builder.bodies
 
 
 def _json(value: list[Any]) -> str:

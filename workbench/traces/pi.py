@@ -30,7 +30,7 @@ from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
-from workbench.wire.talk import cost_in
+from workbench.wire.event_builder import cost_in
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 NAME = agent_names.PI

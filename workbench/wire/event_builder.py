@@ -18,8 +18,8 @@ def is_sealed(body: Compaction) -> bool:
     return body.meta.get(SEALED_SUMMARY) is True
 
 
-class Talk:
-    """The events of a conversation so far. The reader of a dialect adds to it."""
+class EventBuilder:
+    """Builds the events of a conversation. The reader of a dialect adds to it."""
 
     def __init__(self, name: str, bodies: list[Body] | None = None) -> None:
         """`name`: the provider's or format's name, for entries that are not understood."""
