@@ -134,8 +134,13 @@ def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> P
     return parser
 
 
-def add_json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
+    """Add an option without a value."""
+    parser.add_argument(name, action="store_true", help=text)
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    add_flag(parser, "--json", "print JSON, for programs")
 
 
 def add_plan_options(parser: Parser, model: str = "plan for this model") -> None:
