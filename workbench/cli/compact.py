@@ -80,7 +80,8 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
     setup = set_up_for(services, options, source)
     if not options.digest:
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)
-    return Job(services, options, source.events, setup, session, _own_summary(options))
+    own_summary = None if options.summary is None else read_transcript_text(options.summary)[1].strip()
+    return Job(services, options, source.events, setup, session, own_summary)
 
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
@@ -119,11 +120,6 @@ async def _compact(job: Job) -> SummaryDraft:
             print_warnings(each.message for each in bodies if isinstance(each, Failure))
     print_warnings(draft.problems)
     return draft
-
-
-def _own_summary(options: argparse.Namespace) -> str | None:
-    """The text of `--summary`, if given."""
-    return None if options.summary is None else read_transcript_text(options.summary)[1].strip()
 
 
 def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
