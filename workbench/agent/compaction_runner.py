@@ -19,13 +19,7 @@ from workbench.compaction.progress import Progress, ReportProgress, ignore_progr
 from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.values import (
-    CompactionDecision,
-    CompactionPreview,
-    CompactionRefused,
-    SummaryDraft,
-    Trigger,
-)
+from workbench.compaction.values import CompactionDecision, CompactionPreview, CompactionRefused, SummaryDraft, Trigger
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan

@@ -97,11 +97,7 @@ def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, ca
 
 
 async def _serve(
-    options: argparse.Namespace,
-    own: ProxySettings,
-    command: Sequence[str],
-    catalogue: Catalogue,
-    way: _Way,
+    options: argparse.Namespace, own: ProxySettings, command: Sequence[str], catalogue: Catalogue, way: _Way
 ) -> int:
     stopped = stop_requested()
     async with contextlib.AsyncExitStack() as stack:

@@ -113,10 +113,7 @@ def _json(value: list[Any]) -> str:
 def _usage_in(usage: Usage | None) -> dict[str, int]:
     if usage is None or usage.prompt is None:
         return {}
-    found = {
-        "gen_ai.usage.input_tokens": usage.prompt,
-        "gen_ai.usage.output_tokens": usage.completion,
-    }
+    found = {"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion}
     more = {
         "gen_ai.usage.cache_read.input_tokens": usage.cached,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,

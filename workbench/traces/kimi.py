@@ -21,15 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from workbench.log.events import (
-    AssistantMessage,
-    Compaction,
-    KeptEvent,
-    Override,
-    Reasoning,
-    UserMessage,
-    text_of,
-)
+from workbench.log.events import AssistantMessage, Compaction, KeptEvent, Override, Reasoning, UserMessage, text_of
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent

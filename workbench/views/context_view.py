@@ -16,14 +16,7 @@ from workbench.context.control import CONTROL, compaction_range, reverted_events
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
-from workbench.log.events import (
-    Compaction,
-    Event,
-    Override,
-    OverrideAction,
-    Setting,
-    SlotContent,
-)
+from workbench.log.events import Compaction, Event, Override, OverrideAction, Setting, SlotContent
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
 from workbench.sources.planned_under import PLANNED_UNDER

@@ -74,9 +74,4 @@ class ToolLimits:
 
 def object_schema(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an object with only these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
