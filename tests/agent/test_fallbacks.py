@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.serving import Fallbacks, Prepared
 from workbench.agent.steps import Appended, Planned, Step, Switched, Waiting
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.errors import WorkbenchError
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agent import snapshots
+from workbench.agent import private_git, snapshots
 from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.snapshots import (
     Difference,
@@ -332,9 +332,10 @@ async def test_git_sees_no_key(repo: Path, tmp_path: Path, monkeypatch: pytest.M
     assert "sk-secret" not in (tmp_path / "seen").read_text()
 
 
-async def test_too_little_time_is_reported(repo: Path) -> None:
+async def test_too_little_time_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_git, "SECONDS", 0)
     with pytest.raises(SnapshotFailed, match=r"git took longer than 0 s; no snapshot$"):
-        await take_snapshot(repo, seconds=0)
+        await take_snapshot(repo)
 
 
 async def test_what_git_says_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ from typing import Any
 from bench.harness import Row, Scale, Target, Work, beside, now, rounds, wall
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
 from workbench.context.render import render_request
 from workbench.context.setup import PlanOptions, Setup, set_up

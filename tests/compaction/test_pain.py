@@ -15,9 +15,10 @@ from support.provider import Answer, Drop, Provider, refusal, text
 from support.requirements import requirement
 from support.talk import words
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.steps import Appended, Step
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.cli.main import main
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import check_triggers, decide_compaction

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import opened
-from workbench.agent.loop import TurnServices
+from workbench.agent.turn_services import TurnServices
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Failure
 from workbench.session import opening

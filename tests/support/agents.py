@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.steps import Appended, Step
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.session import Session

@@ -13,7 +13,7 @@ from workbench.log.events import UserMessage
 from workbench.wire.chat import ChatDialect, ChatReader
 from workbench.wire.dialect import ProviderHome
 from workbench.wire.dialects import DEFAULT, DIALECTS, MissingDialect, read_answer, read_request
-from workbench.wire.talk import Talk
+from workbench.wire.event_builder import EventBuilder
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}
 
@@ -35,8 +35,8 @@ class TornDialect(ChatDialect):
     provider = ProviderHome("torn", "https://torn.example", ())
     ends: ClassVar[dict[str, str]] = {"/torn": ""}
 
-    def new_reader(self, talk: Talk) -> ChatReader:
-        return Torn(talk)
+    def new_reader(self, builder: EventBuilder) -> ChatReader:
+        return Torn(builder)
 
     def recognises_path(self, path: str) -> Any:
         raise RuntimeError("path")
@@ -50,7 +50,7 @@ class TornDialect(ChatDialect):
 
     def read_request(self, body: dict[str, Any]) -> Any:
         for each in body["messages"]:
-            self.new_reader(Talk(self.title)).message(each)
+            self.new_reader(EventBuilder(self.title)).message(each)
 
 
 @pytest.fixture(autouse=True)
@@ -72,10 +72,10 @@ def test_one_that_raises_recognises_nothing_and_the_default_answers_for_it() -> 
     message = {"role": "user", "content": "hello"}
     assert list(torn.items_in_message(message)) == list(DEFAULT.items_in_message(message))
     assert read_request("torn", dict(BODY)) == DEFAULT.read_request(dict(BODY))
-    reader = torn.new_reader(Talk("Torn"))
+    reader = torn.new_reader(EventBuilder("Torn"))
     for each in BODY["messages"]:
         reader.message(each)
-    assert reader.talk.bodies == [UserMessage("two")]
+    assert reader.builder.bodies == [UserMessage("two")]
     assert read_answer("torn", {"choices": []}) == DEFAULT.read_answer({"choices": []})
     said = {each.message for each in PROBLEMS.listed() if each.entry.distribution == "torn"}
     assert said >= {"raised RuntimeError: path", "raised SystemExit: body", "raised RuntimeError: torn"}

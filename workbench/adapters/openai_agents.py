@@ -37,10 +37,7 @@ class PlannedInput(RunHooks[Any]):
         model = agent.model if isinstance(agent.model, str) else getattr(agent.model, "model", "")
         tools = [_definition(tool) for tool in await agent.get_all_tools(RunContextWrapper(data.context))]
         planned = await self.workbench.request(
-            given.input,
-            system=given.instructions,
-            tools=[tool for tool in tools if tool],
-            model=str(model or ""),
+            given.input, system=given.instructions, tools=[tool for tool in tools if tool], model=str(model or "")
         )
         self._asked.set(planned.context)
         return ModelInputData(planned.body["input"], given.instructions)

@@ -69,7 +69,6 @@ class PlannedCall(NamedTuple):
 
 
 async def plan_call(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
-    """Plan a call from its arguments."""
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)

@@ -50,8 +50,6 @@ class ApprovalAnswer(NamedTuple):
 
 
 class ApprovalQuestion(NamedTuple):
-    """A question to the user."""
-
     call: ProposedCall
     patterns: tuple[str, ...]
     """The patterns that an answer may apply to, the narrowest first."""

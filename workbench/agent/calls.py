@@ -5,41 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from time import monotonic
-from typing import Protocol
 
 from workbench.agent import snapshots
-from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.hooks import Point
 from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.tools.base import ToolContext
-from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.variables import without_known_keys
 from workbench.log.events import Body, Failure, ToolCall, ToolResult
 
 CANCELLED = "[cancelled by the user before it returned]"
 
 
-class CallServices(Protocol):
-    """What running calls needs."""
-
-    @property
-    def toolbox(self) -> Toolbox: ...
-
-    @property
-    def approvals(self) -> Approvals: ...
-
-    @property
-    def ask(self) -> Ask | None: ...
-
-    @property
-    def report(self) -> Callable[[str, str], None] | None: ...
-
-
 class Calls:
     """Runs the calls of one turn. It yields the results as bodies of events; the caller appends them to the log."""
 
     def __init__(
-        self, services: CallServices, hook: Callable[[Point, dict[str, object]], Awaitable[str | None]]
+        self, services: TurnServices, hook: Callable[[Point, dict[str, object]], Awaitable[str | None]]
     ) -> None:
         self._services = services
         self._hook = hook

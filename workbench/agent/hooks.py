@@ -65,8 +65,6 @@ class HookProblem(NamedTuple):
 
 
 class HookResult(NamedTuple):
-    """The result of the hooks of one point."""
-
     vetoed: str | None = None
     """The reason, if a hook vetoed; the hooks after it did not run."""
     problems: tuple[HookProblem, ...] = ()
@@ -90,8 +88,6 @@ def installed_hooks() -> tuple[EntryPointLike, ...]:
 
 
 class Hooks:
-    """All hooks of a session."""
-
     def __init__(
         self,
         config: Mapping[str, Any] | None = None,

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from workbench.agent import slots
-from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.calls import Calls, cancelled_result
-from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
-from workbench.agent.hooks import Hooks, Point
+from workbench.agent.compaction_runner import BY_HAND, CompactionRunner, PlannedCompaction
+from workbench.agent.hooks import Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
-from workbench.agent.serving import Fallbacks
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
-from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import Progress
 from workbench.compaction.selection import select_for
@@ -35,34 +33,11 @@ from workbench.context.setup import LearntWindow, Setup, can_be_window, window_s
 from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, Usage, UserMessage
 from workbench.log.ids import new_id
 from workbench.log.session import Session
-from workbench.models.catalogue import Catalogue
 from workbench.models.failures import ELSEWHERE, ModelFailure
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Schedule, Wait, with_retries
+from workbench.models.retry import Wait, with_retries
 
 Steps = AsyncGenerator[Step, None]
-
-
-@dataclass(frozen=True, slots=True)
-class TurnServices:
-    """What a turn needs besides the session and its setup."""
-
-    gateway: Gateway
-    toolbox: Toolbox
-    approvals: Approvals
-    ask: Ask | None = None
-    """Asks the user to approve a call; None if no user can be asked: then only calls that are already allowed run."""
-    report: Callable[[str, str], None] | None = None
-    """Called with the id of a call and a piece of its command's output, as it arrives."""
-    hooks: Hooks = field(default_factory=Hooks)
-    schedule: Schedule = field(default_factory=Schedule)
-    fallbacks: Fallbacks = field(default_factory=Fallbacks)
-    ask_first: AskFirst | None = None
-    """Asks before a compaction; None if no user can be asked: then the policy decides."""
-    summariser: Gateway | None = None
-    """The gateway to the model that summarises, if the policy names another one than the session's."""
-    catalogue: Catalogue | None = None
-    """Has the user's own models and prices."""
 
 
 @dataclass(slots=True)
@@ -88,7 +63,7 @@ class Agent:
         self._own = _ActiveModel(setup, services.gateway, planner or setup.planner(session.events(), live=True))
         self._active = self._own
         """The session's own model, or a fallback model for the rest of a turn."""
-        self.compacting = Compacting(self._compactor(setup), services.hooks, services.ask_first)
+        self.compactions = CompactionRunner(self._compactor(setup), services.hooks, services.ask_first)
         self._calls = Calls(services, self._hook)
         self._call_ids = {event.body.call_id for event in self.planner.events if isinstance(event.body, ToolCall)}
 
@@ -151,7 +126,7 @@ class Agent:
     def _ask_own(self) -> None:
         """Return to the session's own model and its known window."""
         if self._active.guessed:
-            self.compacting.compactor = self._compactor(self._own.setup)
+            self.compactions.compactor = self._compactor(self._own.setup)
         self._active = self._own
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
@@ -222,7 +197,7 @@ class Agent:
 
     def _way_out(self, plan: ContextPlan) -> str:
         """Advice for a request that is too large. It names /compact only if there is something to compact."""
-        setup = self.compacting.compactor.setup
+        setup = self.compactions.compactor.setup
         try:
             found = select_for(setup, plan, self.planner.events, "manual")
         except CompactionRefused:
@@ -276,7 +251,7 @@ class Agent:
         planner = setup.planner(self.planner.events, live=True)
         message = f"context too long: {failure.detail}"
         if asked is self._own:
-            self.compacting.compactor = self._compactor(setup)
+            self.compactions.compactor = self._compactor(setup)
         if not (taken.named and can_be_window(taken.tokens, plan, self.planner.events)):
             self._active = _ActiveModel(setup, asked.gateway, planner, asked.tried, guessed=True)
             return self._append(Failure(failure.category, f"{message} A smaller one is tried once."))
@@ -292,7 +267,7 @@ class Agent:
             return []
         asked.setup = asked.setup.with_window(0)
         asked.planner = asked.setup.planner(self.planner.events, live=True)
-        self.compacting.compactor = self._compactor(self._own.setup)
+        self.compactions.compactor = self._compactor(self._own.setup)
         return [window_setting(asked.setup.model, LearntWindow(0))]
 
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
@@ -331,21 +306,21 @@ class Agent:
 
     async def settle(self) -> Steps:
         """Compact if that is due. Call this after each turn."""
-        self.compacting.note_answer()
+        self.compactions.note_answer()
         async with aclosing(self._make_room(turn_over=True)) as making:
             async for step in making:
                 yield step
 
     async def _make_room(self, *, turn_over: bool, overflow: bool = False) -> Steps:
         """Compact if that is due, at once or after asking; a request that is still too long gets another try."""
-        compacting, fits = self.compacting, self._active.planner.plan().verdict.fits
-        if compacting.busy.locked() and fits and not overflow:
+        runner, fits = self.compactions, self._active.planner.plan().verdict.fits
+        if runner.busy.locked() and fits and not overflow:
             return  # a compaction is being made in the background, and this request need not wait for it
-        async with compacting.busy:
+        async with runner.busy:
             for _ in range(ATTEMPTS):
                 plan, events = self._active.planner.plan(), tuple(self._own.planner.events)
-                decision = await compacting.decide_now(plan, events, turn_over=turn_over, overflow=overflow)
-                if decision.trigger is None or not await compacting.is_agreed(decision):
+                decision = await runner.decide_now(plan, events, turn_over=turn_over, overflow=overflow)
+                if decision.trigger is None or not await runner.is_agreed(decision):
                     return
                 async with aclosing(self._compact_for(decision)) as making:
                     async for step in making:
@@ -359,9 +334,9 @@ class Agent:
 
         `planned` is the compaction that the user agreed to. Raises Refused if the session has changed since then.
         """
-        async with self.compacting.busy:
+        async with self.compactions.busy:
             self._check(planned)
-            run = self.compacting.run_compaction(
+            run = self.compactions.run_compaction(
                 self._own.planner.events, "manual", BY_HAND, digest=digest, planned=planned, planner=self._own.planner
             )
             async with aclosing(self._compact(run)) as making:
@@ -370,14 +345,14 @@ class Agent:
 
     def _check(self, planned: PlannedCompaction | None) -> None:
         if planned is not None:
-            planned.check_still_valid(self._own.planner.events, self.compacting.compactor)
+            planned.check_still_valid(self._own.planner.events, self.compactions.compactor)
 
     def _compact_for(self, decision: CompactionDecision) -> Steps:
         """Make the compaction that the triggers decided on."""
         assert decision.trigger is not None
         planner, (why, digest, urgent) = self._own.planner, (decision.why, decision.digest, decision.urgent)
         return self._compact(
-            self.compacting.run_compaction(
+            self.compactions.run_compaction(
                 planner.events, decision.trigger, why, digest=digest, urgent=urgent, planner=planner
             )
         )
@@ -395,7 +370,7 @@ class Agent:
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> Steps:
         """Append a draft that the user has seen. Raises Refused if it is not allowed, or if the session has changed."""
         self._check(planned)
-        async with aclosing(self.compacting.accept(planned, draft)) as accepting:
+        async with aclosing(self.compactions.accept(planned, draft)) as accepting:
             async for body in accepting:
                 for step in self._append(body):
                     yield step

@@ -39,6 +39,8 @@ _SETTINGS = (
     *("-c", "advice.addEmbeddedRepo=false"),
     *("-c", "gc.auto=0"),
 )
+SECONDS = 20.0
+"""The time limit for all commands of a snapshot together."""
 _ATTRIBUTES = "* -text -eol -crlf -ident -filter !working-tree-encoding\n"
 """Overrides every attribute of the repository: no filter runs, and bytes stay unchanged."""
 _PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
@@ -65,11 +67,9 @@ class Repository(NamedTuple):
 class Git:
     """Git commands in one repository, with one time limit for all of them."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        """`seconds`: the time limit for all commands together."""
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._seconds = seconds
-        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._deadline = asyncio.get_running_loop().time() + SECONDS
         self._private: dict[str, str] = {}
         """Environment variables for commands that must not see the repository's settings: see `hide_settings`."""
 
@@ -95,7 +95,7 @@ class Git:
             },
         )
         if ended.timed_out:
-            raise SnapshotFailed(f"{self.folder}: git took longer than {self._seconds:g} s; no snapshot")
+            raise SnapshotFailed(f"{self.folder}: git took longer than {SECONDS:g} s; no snapshot")
         if not output.is_whole:
             raise SnapshotFailed(f"{self.folder}: too many files for a snapshot")
         return ended.status, output.data, " ".join(errors.text().split())
@@ -149,13 +149,13 @@ class Git:
 
 
 @asynccontextmanager
-async def opened_repository(root: Path, seconds: float) -> AsyncIterator[tuple[Git, Repository, Path] | None]:
+async def opened_repository(root: Path) -> AsyncIterator[tuple[Git, Repository, Path] | None]:
     """Yield git for the repository that contains `root`, the repository, and the folder that replaces its own.
 
     Yields None outside a repository.
     """
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        git = Git(Path(root), seconds)
+        git = Git(Path(root))
         found = await git.find_repository()
         if found is not None:
             await git.hide_settings(found, Path(folder))

@@ -23,7 +23,6 @@ from workbench.config.writing import copy_file
 from workbench.log.events import Snapshot
 
 REFS = "refs/workbench/snapshots"
-SECONDS = 20.0
 
 
 class Restored(NamedTuple):
@@ -57,12 +56,12 @@ class _Change(NamedTuple):
     is_new: bool
 
 
-async def take_snapshot(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
+async def take_snapshot(root: Path, why: str = "", *, keep: bool = True) -> Snapshot | None:
     """Record the work tree that contains `root`; None outside a repository. Raises SnapshotFailed, also on a timeout.
 
     Without `keep`, git may collect the snapshot soon: it is only for a comparison.
     """
-    async with opened_repository(root, seconds) as opened:
+    async with opened_repository(root) as opened:
         if opened is None:
             return None
         git, found, folder = opened
@@ -119,34 +118,34 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
         await in_background(copy_file, index, place)
 
 
-async def compare_snapshot(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
+async def compare_snapshot(snapshot: Snapshot) -> Difference:
     """What restoring a snapshot would do. Nothing is changed and nothing is kept."""
-    now = await present_snapshot(snapshot, "for comparison", keep=False, seconds=seconds)
-    async with opened_repository(Path(snapshot.root), seconds) as opened:
+    now = await present_snapshot(snapshot, "for comparison", keep=False)
+    async with opened_repository(Path(snapshot.root)) as opened:
         if opened is None:
             raise _gone(snapshot)
         return await _difference(opened[0], snapshot, now)
 
 
 async def restore_snapshot(
-    snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False, seconds: float = SECONDS
+    snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False
 ) -> Restored:
     """Restore the files of a snapshot. `before` is their present state, if that is recorded already.
 
     The index and branches stay. Files created since then are listed, and removed only if requested. Ignored files are
     never touched.
     """
-    before = before or await present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
+    before = before or await present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}")
     try:
-        return await _bring_back(snapshot, before, remove_created, seconds)
+        return await _bring_back(snapshot, before, remove_created)
     except SnapshotFailed as error:
         raise SnapshotFailed(f"{error}; the state from before is kept as {before.commit}") from None
 
 
-async def present_snapshot(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
+async def present_snapshot(snapshot: Snapshot, why: str, *, keep: bool = True) -> Snapshot:
     """The present state of a snapshot's repository, recorded as a snapshot."""
     _check(snapshot)
-    now = await take_snapshot(Path(snapshot.root), why, keep=keep, seconds=seconds)
+    now = await take_snapshot(Path(snapshot.root), why, keep=keep)
     if now is None:
         raise _gone(snapshot)
     return now
@@ -173,9 +172,9 @@ async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> Difference
     return Difference(changed, tuple(change.path for change in changes if change.is_new), blocked)
 
 
-async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool, seconds: float) -> Restored:
+async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool) -> Restored:
     root = Path(snapshot.root)
-    async with opened_repository(root, seconds) as opened:
+    async with opened_repository(root) as opened:
         if opened is None:
             raise _gone(snapshot)
         git = opened[0]
@@ -230,18 +229,18 @@ def _is_blocked(root: Path, path: str) -> bool:
     return False
 
 
-async def kept_snapshots(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
+async def kept_snapshots(root: Path) -> frozenset[str]:
     """The commits of the snapshots that a repository still has; none if the repository is gone."""
     try:
-        status, output, _ = await Git(root, seconds)("for-each-ref", "--format=%(objectname)", REFS)
+        status, output, _ = await Git(root)("for-each-ref", "--format=%(objectname)", REFS)
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
 
 
-async def prune_snapshots(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
+async def prune_snapshots(root: Path, keep: int) -> int:
     """Release all but the newest `keep` snapshots of a repository and return how many. Git collects them later."""
-    git = Git(root, seconds)
+    git = Git(root)
     names = (await git.output_of("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
     old = names[keep:]
     await git.output_of("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())

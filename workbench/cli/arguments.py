@@ -129,19 +129,21 @@ def day_argument(text: str) -> str:
 
 
 def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> Parser:
-    """Add a command and the function that runs it."""
     parser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(run=f"workbench.{run}", parser=parser)
     return parser
 
 
-def add_json(parser: Parser) -> None:
-    """Add `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+def add_flag(parser: argparse._ActionsContainer, name: str, text: str) -> None:
+    """Add an option without a value."""
+    parser.add_argument(name, action="store_true", help=text)
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    add_flag(parser, "--json", "print JSON, for programs")
 
 
 def add_plan_options(parser: Parser, model: str = "plan for this model") -> None:
-    """Add the options that a plan depends on."""
     parser.add_argument("--policy", metavar="NAME|FILE", help="a preset, a policy of yours, or a TOML file")
     add_budget(parser, model)
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from workbench.agent.compacting import Compacting, failure_of
+from workbench.agent.compaction_runner import CompactionRunner, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import user_agrees
 from workbench.cli.options import options_of
@@ -80,7 +80,8 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
     setup = set_up_for(services, options, source)
     if not options.digest:
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)
-    return Job(services, options, source.events, setup, session, _own_summary(options))
+    own_summary = None if options.summary is None else read_transcript_text(options.summary)[1].strip()
+    return Job(services, options, source.events, setup, session, own_summary)
 
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
@@ -94,19 +95,19 @@ async def _compact(job: Job) -> SummaryDraft:
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
     async with compactor_for(job.services, options_of(options), setup, digest=options.digest) as compactor:
-        compacting = Compacting(compactor, hooks)
+        runner = CompactionRunner(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
-            planned = await compacting.plan(job.events, digest=digest)
+            planned = await runner.plan(job.events, digest=digest)
             agreed = options.yes or options.dry_run
             if not options.json:
                 _show(planned.preview, own=options.summary is not None)
             _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
             report = ignore_progress if options.json else print_progress
-            noted, draft = await compacting.draft(planned, digest=digest, report=report)
+            noted, draft = await runner.draft(planned, digest=digest, report=report)
             draft = await in_background(_edited, job, compactor, draft)
             bodies: list[Body] = [*noted]
-            async for body in compacting.accept(planned, draft):
+            async for body in runner.accept(planned, draft):
                 bodies.append(body)
                 if session:
                     session.append(*bodies if isinstance(body, Compaction) else [body])
@@ -119,11 +120,6 @@ async def _compact(job: Job) -> SummaryDraft:
             print_warnings(each.message for each in bodies if isinstance(each, Failure))
     print_warnings(draft.problems)
     return draft
-
-
-def _own_summary(options: argparse.Namespace) -> str | None:
-    """The text of `--summary`, if given."""
-    return None if options.summary is None else read_transcript_text(options.summary)[1].strip()
 
 
 def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
@@ -241,7 +237,6 @@ def refused_json(refused: CompactionRefused) -> dict[str, Any]:
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
-    """An audit as JSON."""
     return {
         "score": round(audit.score, 4),
         "kept": [_fact(fact) for fact in audit.kept],

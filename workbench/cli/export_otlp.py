@@ -25,7 +25,7 @@ from workbench.wire.values import json_text, parsed
 
 def run_export_otlp(options: argparse.Namespace) -> int:
     """Write or send the spans, and say how many there are."""
-    address = traces_address("--otlp", options.otlp) if is_address(options.otlp) else ""
+    address = traces_address(options.otlp) if is_address(options.otlp) else ""
     output = OutputFile(options.otlp, "--otlp")
     if not address:
         ResultFile("otlp", options.otlp).check_writable()

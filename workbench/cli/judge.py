@@ -44,8 +44,6 @@ _HAND_GRADE = re.compile(r"(?P<probe>[0-9a-f]{8})(?:@(?P<context>.+))?=(?P<grade
 
 
 class _Call(NamedTuple):
-    """One call of the command."""
-
     services: Services
     options: argparse.Namespace
     source: Source

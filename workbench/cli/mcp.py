@@ -55,13 +55,7 @@ def _as_json(server: McpServer, costs: Sequence[ToolCost]) -> dict[str, Any]:
         "name": server.name,
         "from": server.url or list(server.command),
         "tools": [
-            {
-                "name": cost.name,
-                "own_name": cost.own_name,
-                "kind": cost.kind,
-                "tokens": cost.tokens,
-                "off": cost.is_off,
-            }
+            {"name": cost.name, "own_name": cost.own_name, "kind": cost.kind, "tokens": cost.tokens, "off": cost.is_off}
             for cost in costs
             if cost.server == server.name
         ],

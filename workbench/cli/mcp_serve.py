@@ -92,7 +92,6 @@ class _Answers:
         self._wanted = wanted
 
     def answer_tool(self, name: str, request: ToolCallRequest) -> str:
-        """The answer of a tool to a call."""
         from workbench.mcp_server.answering import answer_call
 
         return answer_call(self._services, self._reader, name, request)

@@ -6,6 +6,7 @@ from workbench.cli.arguments import (
     Commands,
     Parser,
     add_command,
+    add_flag,
     add_json,
     add_notify,
     add_plan_options,
@@ -17,10 +18,9 @@ OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 
 
 def add_open(commands: Commands[Parser]) -> None:
-    """`open`."""
     parser = add_command(commands, "open", "cli.screen:run_screen", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
-    parser.add_argument("--follow", action="store_true", help="read a file again while another agent writes it")
+    add_flag(parser, "--follow", "read a file again while another agent writes it")
     add_notify(parser)
     add_plan_options(parser)
 
@@ -46,10 +46,10 @@ def add_plan(commands: Commands[Parser]) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
     where.add_argument("--nth", type=int, metavar="N", help="the N-th request, as `workbench requests` lists them")
-    parser.add_argument("--full", action="store_true", help="cut nothing; with --json, add the original of each item")
+    add_flag(parser, "--full", "cut nothing; with --json, add the original of each item")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--json", action="store_true", help="print JSON, for programs")
-    what.add_argument("--request", action="store_true", help="print the request's body itself")
+    add_json(what)
+    add_flag(what, "--request", "print the request's body itself")
     text = "the requests of a session or a file: what was reported for each, and how much is known"
     parser = add_command(commands, "requests", "cli.requests:run_requests", text)
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
@@ -57,7 +57,6 @@ def add_plan(commands: Commands[Parser]) -> None:
 
 
 def add_ask(commands: Commands[Parser]) -> None:
-    """`ask`."""
     parser = add_command(commands, "ask", "cli.ask:run_ask", "one turn with a model, without a screen")
     add_plan_options(parser)
     parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
@@ -70,9 +69,9 @@ def add_ask(commands: Commands[Parser]) -> None:
     instead = "ask this model where the one before cannot answer; any number of times, in this order"
     parser.add_argument("--fallback", metavar="MODEL", action="append", help=instead)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="print each event of the log as a line of JSON, for programs")
+    add_flag(how, "--json", "print each event of the log as a line of JSON, for programs")
     more = "like --json, with lines that have the key `step` for the parts of the answer as they come"
-    how.add_argument("--stream", action="store_true", help=more)
+    add_flag(how, "--stream", more)
 
 
 def add_files(commands: Commands[Parser]) -> None:
@@ -94,7 +93,7 @@ def add_files(commands: Commands[Parser]) -> None:
     parser.add_argument("--html", metavar="FILE", help=page)
     which = "with --html: the N-th request alone, as `workbench requests` lists them"
     parser.add_argument("--request", type=int, metavar="N", help=which)
-    parser.add_argument("--redact", action="store_true", help="mask keys and passwords, and say how many")
+    add_flag(parser, "--redact", "mask keys and passwords, and say how many")
     spans = (
         "write its requests as spans of OpenTelemetry (OTLP as JSON lines), or send them to a collector "
         "(needs the extra `otel`)"
@@ -103,7 +102,6 @@ def add_files(commands: Commands[Parser]) -> None:
 
 
 def add_override(commands: Commands[Parser]) -> None:
-    """`override`."""
     parser = add_command(
         commands, "override", "cli.sessions:run_override", "decide yourself what becomes of some items"
     )
@@ -121,9 +119,9 @@ def add_compact(commands: Commands[Parser]) -> None:
     add_plan_options(parser)
     _add_summariser(parser)
     parser.add_argument("--summary", metavar="FILE", help="this text of yours as the summary; - reads standard input")
-    parser.add_argument("--add-lost", action="store_true", help="put what the summary lost behind it")
-    parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_flag(parser, "--add-lost", "put what the summary lost behind it")
+    add_flag(parser, "--dry-run", "write the summary, and store nothing")
+    add_flag(parser, "--yes", "do not ask")
     add_json(parser)
     parser = add_command(
         commands, "continue", "cli.continuing:run_continue", "start a new session from a summary of another"
@@ -134,12 +132,12 @@ def add_compact(commands: Commands[Parser]) -> None:
     )
     parser.add_argument("--model", "-m", metavar="MODEL", help="the model of the new session, and who summarises")
     _add_summariser(parser)
-    parser.add_argument("--dry-run", action="store_true", help="print the summary, to be edited, and make no session")
+    add_flag(parser, "--dry-run", "print the summary, to be edited, and make no session")
     add_json(parser)
 
 
 def _add_summariser(parser: Parser) -> None:
-    parser.add_argument("--digest", action="store_true", help="summarise by rules, without a model")
+    add_flag(parser, "--digest", "summarise by rules, without a model")
     parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
 
 
@@ -153,9 +151,9 @@ def add_compactions(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "undo", "cli.compactions:run_undo", "undo the last compaction or override")
     parser.add_argument("session", metavar="SESSION")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--all-compactions", action="store_true", help="undo every compaction")
+    add_flag(which, "--all-compactions", "undo every compaction")
     which.add_argument("--event", type=int, metavar="SEQ", help="undo this compaction or override")
-    parser.add_argument("--redo", action="store_true", help="redo what was undone last, or --event SEQ")
+    add_flag(parser, "--redo", "redo what was undone last, or --event SEQ")
     add_json(parser)
 
 
@@ -171,13 +169,12 @@ def add_snapshots(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "restore", "cli.snapshots:run_restore", text)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("seq", metavar="SEQ", nargs="?", type=int, help="which snapshot; the latest by default")
-    parser.add_argument("--remove-created", action="store_true", help="remove the files that were created since")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--json", action="store_true", help="print JSON; without --yes only what would change")
+    add_flag(parser, "--remove-created", "remove the files that were created since")
+    add_flag(parser, "--yes", "do not ask")
+    add_flag(parser, "--json", "print JSON; without --yes only what would change")
 
 
 def add_mcp(commands: Commands[Parser]) -> None:
-    """`mcp`."""
     text = "the tools of the configured MCP servers and the tokens their definitions take"
     parser = add_command(commands, "mcp", "cli.mcp:run_mcp", text)
     parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
@@ -193,7 +190,6 @@ def add_mcp(commands: Commands[Parser]) -> None:
 
 
 def add_plugins(commands: Commands[Parser]) -> None:
-    """`plugins`."""
     text = "what installed packages add: formats, policies, stages, dialects, agents, tools, themes, hooks; what failed"
     add_json(add_command(commands, "plugins", "cli.plugins:run", text))
 
@@ -227,11 +223,10 @@ def add_info(commands: Commands[Parser]) -> None:
 
 
 def add_sessions(commands: Commands[Parser]) -> None:
-    """`sessions`."""
     parser = add_command(commands, "sessions", "cli.sessions:run_session_list", "the sessions, the last changed first")
     parser.add_argument("--limit", type=count_argument, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
-    parser.add_argument("--here", action="store_true", help="those of this folder alone")
+    add_flag(parser, "--here", "those of this folder alone")
     add_json(parser)
     more = parser.add_subparsers(metavar="rename | fork | delete | search | recover", parser_class=Parser)
     rename = add_command(more, "rename", "cli.sessions:run_rename", "give a session another title")
@@ -242,7 +237,7 @@ def add_sessions(commands: Commands[Parser]) -> None:
     fork.add_argument("--at", type=int, metavar="SEQ", help="the last event of the copy; all by default")
     delete = add_command(more, "delete", "cli.sessions:run_delete", "delete a session as a whole, after asking")
     delete.add_argument("session", metavar="SESSION")
-    delete.add_argument("--yes", action="store_true", help="do not ask")
+    add_flag(delete, "--yes", "do not ask")
     search = add_command(more, "search", "cli.sessions:run_search", "find events by their words")
     search.add_argument("words", metavar="WORDS", nargs="+")
     search.add_argument("--session", metavar="SESSION", help="in this session alone")

@@ -71,7 +71,7 @@ def _checked_otlp(options: argparse.Namespace) -> str:
 
     if options.no_record:
         raise WrongCall("--otlp: expected a proxy that records: spans are made of what it records")
-    address = traces_address("--otlp", options.otlp)
+    address = traces_address(options.otlp)
     check_installed()
     return address
 
@@ -97,11 +97,7 @@ def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, ca
 
 
 async def _serve(
-    options: argparse.Namespace,
-    own: ProxySettings,
-    command: Sequence[str],
-    catalogue: Catalogue,
-    way: _Way,
+    options: argparse.Namespace, own: ProxySettings, command: Sequence[str], catalogue: Catalogue, way: _Way
 ) -> int:
     stopped = stop_requested()
     async with contextlib.AsyncExitStack() as stack:

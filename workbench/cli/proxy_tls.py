@@ -49,8 +49,6 @@ def remove_tls(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunningForwardProxy:
-    """A forward proxy that runs."""
-
     door: ForwardDoor
     authority: Path
     """The file with the certificate that clients have to trust."""
@@ -60,7 +58,6 @@ class RunningForwardProxy:
 
     @property
     def address(self) -> str:
-        """Its address, with the token."""
         return self.door.address
 
     def as_json(self) -> dict[str, Any]:

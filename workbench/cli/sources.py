@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from workbench.config.text import counted, printable
-from workbench.log.events import Body, Failure, Setting
+from workbench.log.events import Failure, Setting
 from workbench.sources.foreign import NOT_APPLIED
 from workbench.sources.services import Services
 from workbench.sources.source import Source
@@ -18,16 +18,13 @@ def read_source_with_notes(services: Services, ref: str) -> Source:
     last = source.events[-1].body if source.is_file and source.events else None
     if isinstance(last, Failure) and last.category == NOT_APPLIED:
         print(printable(f"· {last.message}"), file=sys.stderr)
-    noted = next((event.body for event in reversed(source.events) if _names_sub_agents(event.body)), None)
-    if source.is_file and isinstance(noted, Setting) and isinstance(noted.value, dict):
-        print(printable(f"· {sub_agents_words(noted.value, split_ref(ref)[0])}"), file=sys.stderr)
+    settings = (event.body for event in reversed(source.events) if isinstance(event.body, Setting))
+    noted = next((body.value for body in settings if body.key == SUB_AGENTS), None)
+    if source.is_file and isinstance(noted, dict):
+        print(printable(f"· {sub_agents_words(noted, split_ref(ref)[0])}"), file=sys.stderr)
     return source
 
 
 def print_masked(many: int) -> None:
     """Say how many secrets an export masked."""
     print(f"· {counted(many, 'secret')} masked", file=sys.stderr)
-
-
-def _names_sub_agents(body: Body) -> bool:
-    return isinstance(body, Setting) and body.key == SUB_AGENTS

@@ -88,7 +88,6 @@ class WebPage(Server):
         await asyncio.gather(*(each.close(code=WSCloseCode.GOING_AWAY) for each in self._open))
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """The page."""
         nonce = secrets.token_urlsafe(16)
         context: dict[str, Any] = {"font_size": to_int(request.query.get("fontsize", "16"), 16), "nonce": nonce}
         response = aiohttp_jinja2.render_template("app_index.html", request, context)

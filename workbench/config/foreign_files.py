@@ -24,12 +24,7 @@ _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):  # no system has all of them
     _FLAGS |= getattr(os, _name, 0)
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISLNK, "a link"),
-)
+_KINDS = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISLNK, "a link"))
 
 
 class NotRegularFile(OSError):

@@ -51,7 +51,6 @@ class PluginProblems:
                 self._found.setdefault(problem)
 
     def listed(self) -> tuple[PluginProblem, ...]:
-        """All of them."""
         with self._lock:
             return tuple(self._found)
 

@@ -39,7 +39,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.tokens import TokenCounter
-from workbench.wire.talk import is_sealed
+from workbench.wire.event_builder import is_sealed
 
 _SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer, Hold)
 """Control events that change no plan."""

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.loop import Agent, Steps, TurnServices
+from workbench.agent.loop import Agent, Steps
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
 from workbench.context.load import DEFAULT
 from workbench.context.setup import PlanOptions, set_up

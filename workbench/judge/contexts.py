@@ -29,7 +29,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession, make_setup, opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.talk import is_sealed
+from workbench.wire.event_builder import is_sealed
 
 
 class JudgedSource(NamedTuple):

@@ -22,7 +22,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.talk import is_sealed
+from workbench.wire.event_builder import is_sealed
 
 PROBES = 40
 """Questions to ask; asking by rule costs nothing."""

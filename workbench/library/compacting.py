@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import Any, TypeVar
 
-from workbench.agent.compacting import BY_HAND, PlannedCompaction
+from workbench.agent.compaction_runner import BY_HAND, PlannedCompaction
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.compaction.record import Record, RecordReader

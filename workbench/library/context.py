@@ -12,7 +12,7 @@ from msgspec import structs
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.planner import Planner
-from workbench.library.context_log import ContextLog, MemoryLog
+from workbench.library.context_log import MemoryLog
 from workbench.library.messages import (
     Message,
     MessageReader,
@@ -34,9 +34,10 @@ from workbench.log.events import Body, Compaction, Event, Override, Revert, Slot
 from workbench.wire.dialects import usage_in_any
 
 if TYPE_CHECKING:
-    from workbench.agent.compacting import PlannedCompaction
+    from workbench.agent.compaction_runner import PlannedCompaction
     from workbench.compaction.values import CompactionDecision
     from workbench.library.compacting import CompactionWatch
+    from workbench.library.stored_logs import StoredLog
     from workbench.library.summaries import CompactionResult, Summarise
 
 REWRITTEN: Final = "the program that keeps the conversation no longer has it"
@@ -89,7 +90,7 @@ class Context:
         self._requested = (0, 0)
         """The tokens of the last request, and the last event it was made from."""
         self._planned: Plan | None = None
-        self._log: ContextLog = MemoryLog()
+        self._log: MemoryLog | StoredLog = MemoryLog()
         before: list[Event] = []
         if store is not None:
             from workbench.library.stored_logs import StoredLog, changed_settings, settings_of  # late: SQLite
@@ -272,7 +273,7 @@ class Context:
         `summarise`: gets messages and gives the summary, async or not; without it the digest is made, which needs no
         model. What it raises is raised here, and nothing has changed. Messages may be added meanwhile.
         """
-        from workbench.agent.compacting import failure_of  # late: like the others of compactions
+        from workbench.agent.compaction_runner import failure_of  # late: like the others of compactions
         from workbench.compaction.values import CompactionRefused
         from workbench.library.compacting import compact_log
         from workbench.library.summaries import CompactionResult

@@ -1,21 +1,9 @@
-"""The log of a context in memory, and what every such log can do."""
+"""The log of a context in memory."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from workbench.library.plans import numbered
 from workbench.log.events import Body, Event
-
-
-class ContextLog(Protocol):
-    """Where the events of a context are."""
-
-    def append(self, *bodies: Body) -> tuple[Event, ...]:
-        """Append events, all or none."""
-
-    def close(self) -> None:
-        """Release what it holds."""
 
 
 class MemoryLog:

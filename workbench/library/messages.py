@@ -25,7 +25,7 @@ from workbench.log.events import (
 )
 from workbench.wire.dialect import Dialect, DialectReader
 from workbench.wire.dialects import DEFAULT, DIALECTS, answer_in_any, dialect_named, dialect_of_message
-from workbench.wire.talk import Talk
+from workbench.wire.event_builder import EventBuilder
 from workbench.wire.values import content_of
 
 Message = Mapping[str, Any] | object
@@ -65,7 +65,7 @@ class MessageReader:
         self._asked = dialect
         self.run = ""
         """Distinguishes the replies from those that an earlier reader put into the same log."""
-        self._talk = Talk("")
+        self._builder = EventBuilder("")
         self._readers: dict[str, DialectReader] = {}
         self.dialect = dialect or likely or DEFAULT
         """The dialect of the conversation: the one asked for, else that of the last message that shows one."""
@@ -86,19 +86,19 @@ class MessageReader:
         if shown is not None:
             self.dialect = self._asked or shown
         spoken = shown or self.dialect
-        before = len(self._talk.bodies)
+        before = len(self._builder.bodies)
         self._reader(spoken).message(value)
-        if shown is None and any(isinstance(body, Unknown) for body in self._talk.bodies[before:]):
-            del self._talk.bodies[before:]
+        if shown is None and any(isinstance(body, Unknown) for body in self._builder.bodies[before:]):
+            del self._builder.bodies[before:]
             shown = spoken = DEFAULT  # a plain message among those of a dialect that has another form
             self._reader(spoken).message(value)
-        bodies = tuple(self._own_reply(body, spoken) for body in self._talk.bodies[before:])
+        bodies = tuple(self._own_reply(body, spoken) for body in self._builder.bodies[before:])
         return GivenMessage(value, shown, bodies, tuple(isinstance(body, SAID) for body in bodies))
 
     def _reader(self, dialect: Dialect) -> DialectReader:
         found = self._readers.get(dialect.name)
         if found is None:
-            found = self._readers[dialect.name] = dialect.new_reader(self._talk)
+            found = self._readers[dialect.name] = dialect.new_reader(self._builder)
         return found
 
     def _own_reply(self, body: Body, dialect: Dialect) -> Body:
@@ -110,11 +110,11 @@ class MessageReader:
         return structs.replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
 
 
-def plain_messages(messages: Iterable[Message], where: str = "messages") -> list[Any]:
+def plain_messages(messages: Iterable[Message]) -> list[Any]:
     """Messages as plain values."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise refused(where, "a list of messages", messages)
-    return [plain(message, f"{where}[{at}]") for at, message in enumerate(messages)]
+        raise refused("messages", "a list of messages", messages)
+    return [plain(message, f"messages[{at}]") for at, message in enumerate(messages)]
 
 
 def check_given(value: Any, where: str) -> None:
@@ -128,12 +128,12 @@ def check_given(value: Any, where: str) -> None:
         check_message(value, where)
 
 
-def read_messages(messages: Iterable[Message], reader: MessageReader, where: str = "messages") -> list[GivenMessage]:
+def read_messages(messages: Iterable[Message], reader: MessageReader) -> list[GivenMessage]:
     """Read a list of messages. A message that fits several dialects is read in that of the others."""
-    values = plain_messages(messages, where)
+    values = plain_messages(messages)
     shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
     reader.dialect = next((each for each in shown if each is not None), reader.dialect)
-    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"{where}[{at}]")]
+    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"messages[{at}]")]
 
 
 def is_system(value: Any) -> bool:
@@ -192,10 +192,10 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
         value = plain(tool, f"tools[{at}]")
         if not isinstance(value, dict):
             raise refused(f"tools[{at}]", "a tool's definition, which is a dict", tool)
-        talk = Talk("")
-        _dialect_of_tool(value).new_reader(talk).head({"tools": [value]})
-        slots = [body for body in talk.bodies if isinstance(body, SlotContent)]
-        if not slots or len(slots) < len(talk.bodies) or _is_nameless(value):
+        builder = EventBuilder("")
+        _dialect_of_tool(value).new_reader(builder).head({"tools": [value]})
+        slots = [body for body in builder.bodies if isinstance(body, SlotContent)]
+        if not slots or len(slots) < len(builder.bodies) or _is_nameless(value):
             raise refused(f"tools[{at}]", "a definition with a name", value)
         for slot in slots:
             if any(slot.name == other.name and slot.text != other.text for other in found):

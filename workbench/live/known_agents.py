@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
-from workbench.live.agent_starts import (
-    AgentStart,
-    codex_start,
-    copilot_start,
-    gemini_start,
-    opencode_start,
-    pi_start,
-)
+from workbench.live.agent_starts import AgentStart, codex_start, copilot_start, gemini_start, opencode_start, pi_start
 from workbench.traces import agent_names
 
 
@@ -45,8 +38,6 @@ class AgentHome:
 
 
 class KnownAgent(NamedTuple):
-    """An agent."""
-
     name: str
     """The name of the format of its transcripts."""
     homes: tuple[AgentHome, ...] = ()

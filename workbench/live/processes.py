@@ -19,8 +19,6 @@ _RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env
 
 
 class AgentProcess(NamedTuple):
-    """A running agent."""
-
     agent: str
     folder: str
     started: float

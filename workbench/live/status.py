@@ -140,7 +140,7 @@ class StatusReader:
         return WholeFigures(
             self._cost(bodies),
             _compacted_at(bodies),
-            _by_itself(bodies),
+            next((size for body in reversed(bodies) if (size := compacted_at(body))), 0),
             next((body.tool for body in reversed(bodies) if isinstance(body, ToolCall)), ""),
             sum(isinstance(body, Compaction) for body in bodies),
             sum(isinstance(body, Failure) for body in bodies),
@@ -166,10 +166,6 @@ def _compacted_at(bodies: list[Body]) -> int | None:
             before = body.meta.get("tokens_before")
             found = before if isinstance(before, int) and before > 0 else found
     return found
-
-
-def _by_itself(bodies: list[Body]) -> int:
-    return next((size for body in reversed(bodies) if (size := compacted_at(body))), 0)
 
 
 def _preset(agent: str, window: int | None) -> int | None:

@@ -36,7 +36,6 @@ def drop_drafts(db: sqlite3.Connection, session: int) -> None:
 
 
 def sessions_with_drafts(db: sqlite3.Connection) -> list[str]:
-    """The ids of the sessions with drafts."""
     found = db.execute("SELECT DISTINCT sessions.id FROM drafts JOIN sessions ON sessions.key = drafts.session")
     return [name for (name,) in found]
 

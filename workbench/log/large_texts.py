@@ -69,10 +69,8 @@ def fill_references(row: str, text_of: Callable[[str], str]) -> str:
 
 
 def hashes_of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
-    """The hashes that a session refers to."""
     return db.execute(
-        "SELECT DISTINCT hash FROM event_texts WHERE event IN (SELECT key FROM events WHERE session = ?)",
-        (session,),
+        "SELECT DISTINCT hash FROM event_texts WHERE event IN (SELECT key FROM events WHERE session = ?)", (session,)
     ).fetchall()
 
 

@@ -76,7 +76,6 @@ class Pages:
         return found
 
     def _row(self, page: Data, at: int) -> PageRow:
-        """The row in a cell."""
         length, at = _varint(page, at)
         key, at = _varint(page, at)
         most = self._usable - 35

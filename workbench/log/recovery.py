@@ -34,8 +34,6 @@ _MOST_LOST: Final = 100_000
 
 
 class RecoveredSession(NamedTuple):
-    """The result for one session."""
-
     id: str
     title: str
     events: int

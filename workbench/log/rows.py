@@ -51,8 +51,7 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
         row, large = large_texts.split_large_texts(line)
         key = _key(
             db.execute(
-                "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)",
-                (session, event.seq, event.id, row),
+                "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)", (session, event.seq, event.id, row)
             )
         )
         large_texts.store_texts(db, key, large.items())
@@ -76,8 +75,7 @@ def labels_in(events: Iterable[Event]) -> dict[str, str]:
 def stored_lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[str]:
     """The lines of the events after one sequence number up to another."""
     rows = db.execute(
-        "SELECT data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
-        (session, after, upto),
+        "SELECT data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq", (session, after, upto)
     ).fetchall()
     if len(rows) != max(0, upto - after):
         what = f"events {after + 1} to {upto} of a session are no longer there"

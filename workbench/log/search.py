@@ -66,7 +66,6 @@ def index_outdated(db: sqlite3.Connection) -> bool:
 
 
 def rebuild_index(db: sqlite3.Connection) -> None:
-    """Rebuild the index from the log."""
     db.execute("INSERT INTO words(words) VALUES('delete-all')")
     for event, body in _bodies(db):
         index_event(db, event, body)

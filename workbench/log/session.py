@@ -49,14 +49,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        database: Database,
-        key: int,
-        info: SessionInfo,
-        lock: WriterLock,
-        write: bool,
-        *,
-        on_demand: bool = False,
+        self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool, *, on_demand: bool = False
     ) -> None:
         """`write`: become the writer now, if nobody else is. `on_demand`: become it with the first `append`."""
         self.id = info.id

@@ -132,7 +132,6 @@ def _lost(rows: Iterable[Item]) -> int:
 
 
 def largest_items(asked: AskedContext, limit: int) -> list[str]:
-    """The largest items of the context."""
     rows = sorted((row for row in asked.plan.items if row.in_request), key=lambda row: -row.tokens)
     size = max(1, asked.plan.size)
     shown = [f"- {item_words(row, row.tokens)}, {percent(row.tokens / size)} of the request" for row in rows[:limit]]

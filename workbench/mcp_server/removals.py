@@ -58,7 +58,6 @@ def _compactions(entries: tuple[CompactionEntry, ...]) -> Iterator[str]:
 
 
 def compaction_words(entry: CompactionEntry) -> str:
-    """A compaction in a line."""
     noted, (first, last) = entry.details, entry.range
     figures = [
         f"{noted.tokens_before:,} tokens before" if noted.tokens_before is not None else "",
@@ -97,13 +96,10 @@ def audit_compaction(
         found = audit_again(opening_setup(services, Options(), source), events, entry)
     except WorkbenchError as error:
         return str(error)
-    added = {event.id for event in events if isinstance(event.body, UserMessage) and _is_added(event)}
+    from_users = (event for event in events if isinstance(event.body, UserMessage))
+    added = {event.id for event in from_users if spoken_text(event).startswith(_REMINDER)}
     lost, forgotten = ([fact for fact in facts if fact.event not in added] for facts in (found.lost, found.forgotten))
     return found._replace(lost=tuple(lost), forgotten=tuple(forgotten))
-
-
-def _is_added(event: Event) -> bool:
-    return spoken_text(event).startswith(_REMINDER)
 
 
 def _by_reason(rows: Iterable[Item]) -> Iterator[str]:

@@ -20,12 +20,7 @@ _LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "descr
 
 
 def _object(required: tuple[str, ...] = (), **properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 SCHEMAS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = MappingProxyType(

@@ -67,8 +67,6 @@ class PlainStream:
 
 
 class LitellmStream:
-    """litellm's stream."""
-
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self.usages = stream.chunks = _Usages()

@@ -83,7 +83,6 @@ class TokensOutsideRows(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """All of them."""
         return self.fixed + self.thinking
 
 
@@ -141,8 +140,6 @@ class Calibration:
 
 
 class _Numbers(NamedTuple):
-    """The learnt numbers."""
-
     fixed: float
     factor: float
     extra: float

@@ -59,18 +59,7 @@ _GATEWAYS = frozenset({"openrouter", "litellm_proxy"})
 """Providers that serve the models of many makers, and that the table does not list."""
 
 _MAKERS = (
-    *(
-        "openai",
-        "anthropic",
-        "gemini",
-        "vertex_ai",
-        "xai",
-        "mistral",
-        "codestral",
-        "deepseek",
-        "moonshot",
-        "zai",
-    ),
+    *("openai", "anthropic", "gemini", "vertex_ai", "xai", "mistral", "codestral", "deepseek", "moonshot", "zai"),
     *("dashscope", "minimax", "perplexity", "meta_llama", "groq", "cerebras", "azure", "azure_ai", "ollama"),
 )
 """Prefixes to try for a name without one; makers before resellers."""

@@ -121,9 +121,7 @@ class Library(Protocol):
         """The ids of a text; a special token in it is treated as plain text."""
         ...
 
-    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """The bytes for the ids."""
-        ...
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes: ...
 
 
 class PairEncoder:

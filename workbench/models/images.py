@@ -155,10 +155,7 @@ def _webp_size(start: bytes) -> tuple[int, int] | None:
         case b"VP8X":
             return int.from_bytes(start[24:27], "little") + 1, int.from_bytes(start[27:30], "little") + 1
         case b"VP8 ":
-            return (
-                int.from_bytes(start[26:28], "little") & 0x3FFF,
-                int.from_bytes(start[28:30], "little") & 0x3FFF,
-            )
+            return (int.from_bytes(start[26:28], "little") & 0x3FFF, int.from_bytes(start[28:30], "little") & 0x3FFF)
         case b"VP8L":
             bits = int.from_bytes(start[21:25], "little")
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

@@ -22,8 +22,6 @@ CostSource = Literal["reported", "prices", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One request."""
-
     seq: int
     turn: int
     model: str

@@ -361,10 +361,10 @@ def counter_named(
     return TokenCounter(tokenizer, store, own, description)
 
 
-def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
+def counter_for(model: str) -> TokenCounter:
     """The counter for a model, chosen by its name."""
     tokenizer, exact, note = tokenizer_for(model)
-    return counter_named(tokenizer, store, exact=exact, note=note)
+    return counter_named(tokenizer, exact=exact, note=note)
 
 
 def calibrated_counter(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:

@@ -82,19 +82,19 @@ def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyP
             by_message.setdefault(int(rest.partition(".")[0]), []).append(item)
     paths: dict[int, tuple[str, ...]] = {}
     for at, message in enumerate(messages_of(dialect, body)[head:], head):
-        before = len(made.talk.bodies)
+        before = len(made.builder.bodies)
         made.message(message)
         runs = _runs(by_message.get(at, ()))
-        for number, event_body in enumerate(made.talk.bodies[before:], before + 1):
+        for number, event_body in enumerate(made.builder.bodies[before:], before + 1):
             kind = _kind(event_body)
             paths[number] = next((found for each, found in runs if each == kind), ())
     planner = setup.planner(
-        (Event(number, f"r{number:05d}", 0, event_body) for number, event_body in enumerate(made.talk.bodies, 1)),
+        (Event(number, f"r{number:05d}", 0, event_body) for number, event_body in enumerate(made.builder.bodies, 1)),
         thinking=True,
     )
     plan = planner.plan()
     setup.counter.flush()
-    return BodyPlan(plan, made.talk.bodies, items, paths, _untouchable(items))
+    return BodyPlan(plan, made.builder.bodies, items, paths, _untouchable(items))
 
 
 def _runs(items: Sequence[BodyItem]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -42,8 +42,6 @@ class UnknownFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault, with its numbers."""
-
     kind: str
     number: int = 0
     """By `kind`: the HTTP status, the window in tokens, or the characters per second."""

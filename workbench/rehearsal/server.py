@@ -45,8 +45,6 @@ Outcome = Literal["complete", "broken", "gone"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReceivedRequest:
-    """A request as it arrived."""
-
     path: str
     headers: Mapping[str, str]
     """Looked up without regard to case."""

@@ -16,7 +16,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan_session, wanted_slots
 from workbench.sources.options import Options
 from workbench.sources.services import Services
-from workbench.wire.talk import is_sealed
+from workbench.wire.event_builder import is_sealed
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """The states that a policy may give an item without a summary."""

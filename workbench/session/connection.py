@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from workbench.agent.approvals import Approvals, Ask
-from workbench.agent.compacting import AskFirst
+from workbench.agent.compaction_runner import AskFirst
 from workbench.agent.hooks import Hooks, installed_hooks
-from workbench.agent.loop import Agent, TurnServices
+from workbench.agent.loop import Agent
 from workbench.agent.mcp import McpServer, McpTools
 from workbench.agent.mcp import check_config as check_servers
 from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.tools.base import Tool
 from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
+from workbench.agent.turn_services import TurnServices
 from workbench.config.background import in_background
 from workbench.config.tables import read_table
 from workbench.session.adopting import AdoptionChanges, adopt_session

@@ -17,7 +17,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Body, Setting, UserMessage
 from workbench.models.catalogue import REHEARSAL, is_built_in
 from workbench.session import opening
-from workbench.session.compacting import BUSY, SessionCompactions
+from workbench.session.compactions import BUSY, SessionCompactions
 from workbench.session.open_session import OpenSession
 from workbench.sources.compactors import compactor_for
 from workbench.sources.options import Options

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from workbench.config.background import background, in_background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.garbage import keep_what_is_loaded
@@ -20,7 +20,7 @@ from workbench.log.events import Event
 from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
-from workbench.session.compacting import SessionCompactions
+from workbench.session.compactions import SessionCompactions
 from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
@@ -128,7 +128,7 @@ class CurrentSession:
     async def _open(self, make: Callable[[], OpenSession]) -> None:
         async with self.opening:
             try:
-                made = await asyncio.wrap_future(background(make))
+                made = await in_background(make)
             except WorkbenchError:
                 await self._show_again()
                 raise
@@ -222,7 +222,7 @@ class CurrentSession:
         """Check whether the model has a key. The system's key store may be slow, so this runs in the background."""
         if self._services.settings.api_base(opened.setup.model):
             return  # a server of the user's own may need none
-        key = await asyncio.wrap_future(background(partial(self._services.routes.key, opened.setup.model)))
+        key = await in_background(self._services.routes.key, opened.setup.model)
         if opened.lacks_key != (key.origin == "none"):
             opened.lacks_key = key.origin == "none"
             self.publish()

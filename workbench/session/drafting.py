@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
+from workbench.agent.compaction_runner import CHANGED, CompactionRunner, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import Progress, ignore_progress
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
-from workbench.session.compacting import BUSY, SessionCompactions
+from workbench.session.compactions import BUSY, SessionCompactions
 from workbench.session.open_session import OpenSession
 from workbench.session.turns import Turns
 from workbench.sources.services import Services
@@ -26,7 +26,7 @@ class _Previewed(NamedTuple):
     """The preview on the screen, and what it was made from."""
 
     opened: OpenSession
-    compacting: Compacting
+    runner: CompactionRunner
     planned: PlannedCompaction
 
 
@@ -49,20 +49,20 @@ class SummaryDrafts:
         self._previewed = None
         if opened.writable:
             agent = await self._turns.agent(opened, to_ask=False)
-            compacting, planner = agent.compacting, agent.planner
+            runner, planner = agent.compactions, agent.planner
         else:
             planner = opened.planner
             without_model = Compactor(opened.setup, None, catalogue=self._services.catalogue, no_model=OF_A_FILE)
-            compacting = Compacting(without_model, Hooks())
+            runner = CompactionRunner(without_model, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
         report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
             report(Progress("selecting"))
-            planned = await compacting.plan(opened.events, digest=digest, planner=planner, report=report)
+            planned = await runner.plan(opened.events, digest=digest, planner=planner, report=report)
         finally:
             if is_alone:
                 self._compactions.show_idle()
-        self._previewed = _Previewed(opened, compacting, planned)
+        self._previewed = _Previewed(opened, runner, planned)
         return planned.preview
 
     async def loss(self, preview: CompactionPreview) -> Audit:
@@ -77,11 +77,11 @@ class SummaryDrafts:
 
     async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
         """A summary to read. Raises CompactionRefused if no usable one can be made."""
-        opened, compacting, planned = self._current(preview)
-        planned.check_still_valid(opened.events, compacting.compactor)
+        opened, runner, planned = self._current(preview)
+        planned.check_still_valid(opened.events, runner.compactor)
         try:
             report = partial(self._compactions.progress, draft=True)
-            noted, made = await compacting.draft(planned, digest=digest, report=report)
+            noted, made = await runner.draft(planned, digest=digest, report=report)
             if noted:
                 opened.append(*noted)
             return made

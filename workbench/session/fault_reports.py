@@ -35,7 +35,6 @@ MOST_SHOWN = 160
 
 
 def reports_dir() -> Path:
-    """The folder of the reports."""
     return data_dir() / "reports"
 
 

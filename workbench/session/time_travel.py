@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
@@ -125,7 +124,7 @@ class TimeTravel:
     async def _plan(self, opened: OpenSession, place: int) -> ContextPlan:
         plans = self._plans
         if place not in plans:
-            made = await asyncio.wrap_future(background(lambda: self._planned(opened, place)))
+            made = await in_background(self._planned, opened, place)
             if len(plans) >= REMEMBERED:
                 plans.pop(next(iter(plans)))
             plans[place] = made

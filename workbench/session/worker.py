@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.live.finder import AgentSession
 from workbench.log.events import Override, OverrideAction, Setting
@@ -178,8 +177,8 @@ class SessionWorker:
         async with self.turns.free:
             await self.compactions.finished()
             opened = self._current.require_open()
-            asked = partial(opening.replan_session, self._services, self._options, opened, model, policy, knob)
-            change = await asyncio.wrap_future(background(asked))
+            asked = (self._services, self._options, opened, model, policy, knob)
+            change = await in_background(opening.replan_session, *asked)
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])
             opened.adopt(change.setup, change.policy, change.knobs, change.planner)
@@ -216,8 +215,8 @@ class SessionWorker:
                 await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
                 if not self._uncounted:
                     opened = self._current.require_open()
-                    work = partial(figures.draft_cost, opened.setup, opened.plan, self._draft)
-                    self._updates.change_state(draft_cost=await asyncio.wrap_future(background(work)))
+                    cost = await in_background(figures.draft_cost, opened.setup, opened.plan, self._draft)
+                    self._updates.change_state(draft_cost=cost)
         finally:
             self._drafting = False
 

@@ -21,7 +21,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.wire.talk import AT_PROVIDER
+from workbench.wire.event_builder import AT_PROVIDER
 
 
 class ProviderDecisions(NamedTuple):
@@ -46,7 +46,6 @@ class LogPlaces:
         """Overrides and compactions by providers."""
 
     def add_events(self, events: Sequence[Event]) -> None:
-        """Add new events."""
         for event in events[self._taken :]:
             key = _key(event.body)
             if key is not None:

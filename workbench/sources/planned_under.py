@@ -26,7 +26,6 @@ class PlannedUnder(NamedTuple):
 
     @property
     def setting(self) -> Setting:
-        """The setting for the log."""
         return Setting(PLANNED_UNDER, {"policy": self.policy, "knobs": list(self.knobs), "reserve": self.reserve})
 
 

@@ -8,16 +8,7 @@ from typing import NamedTuple
 
 from workbench.config.text import counted, percent, printable_lines
 from workbench.context.tool_lines import call_line
-from workbench.log.events import (
-    AssistantMessage,
-    Body,
-    Event,
-    Reasoning,
-    RequestAnswer,
-    ToolCall,
-    Usage,
-    text_of,
-)
+from workbench.log.events import AssistantMessage, Body, Event, Reasoning, RequestAnswer, ToolCall, Usage, text_of
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger, LedgerRow
 from workbench.wire.dialects import read_answer
@@ -25,8 +16,6 @@ from workbench.wire.requests import RequestBodies
 
 
 class ReplayAnswer(NamedTuple):
-    """An answer, recorded or new."""
-
     model: str
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()

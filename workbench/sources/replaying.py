@@ -14,12 +14,7 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import shown_value
 from workbench.config.text import whole_number
 from workbench.context.stages.mask import mask_marker
-from workbench.log.events import (
-    DialectName,
-    Event,
-    Request,
-    Usage,
-)
+from workbench.log.events import DialectName, Event, Request, Usage
 from workbench.models.catalogue import REHEARSAL, is_built_in
 from workbench.models.model_names import is_model_name
 from workbench.proxy.body_plans import BodyPlan, plan_body

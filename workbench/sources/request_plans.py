@@ -126,7 +126,8 @@ class _Walk:
             return planner
         latest = next((event.seq for event in reversed(known) if isinstance(event.body, UserMessage)), 0)
         first, last = compaction_range(standing[-1])
-        covered = [event for event in known if first <= event.seq <= last and _is_forgettable(event, latest)]
+        inside = (event for event in known if first <= event.seq <= last and event.seq != latest)
+        covered = [event for event in inside if type(event.body) not in CONTROL]
         seqs = {event.seq for event in covered}
         left = [event for event in known if event.seq not in seqs]
         without = self._setup.planner(event for event in left if not _speaks_of(event, seqs))
@@ -141,10 +142,6 @@ def _speaks_of(event: Event, seqs: set[int]) -> bool:
     """Whether an override is for these events alone."""
     body = event.body
     return isinstance(body, Override) and seqs.issuperset(range(body.first, min(body.last, event.seq - 1) + 1))
-
-
-def _is_forgettable(event: Event, latest: int) -> bool:
-    return type(event.body) not in CONTROL and event.seq != latest
 
 
 def names_of(event: Event) -> Iterator[str]:
@@ -185,23 +182,23 @@ class WholeRequestPlanner:
         for message in self._bodies.messages(names[len(self._read) :]):
             self._reader.message(message)
         self._read = names
-        talk = self._reader.talk
+        builder = self._reader.builder
         taken = len(self._planner.events)
-        fresh = talk.bodies[taken:]
-        del talk.bodies[taken:]
+        fresh = builder.bodies[taken:]
+        del builder.bodies[taken:]
         for each in fresh:
             body = each
             if isinstance(body, Compaction):  # what only the log knows comes between the messages
-                body = msgspec.structs.replace(body, first=min(body.first, talk.last + 1), last=talk.last)
-            place = self._places[talk.last + 1] = self._log.find_event(body, self._last)
+                body = msgspec.structs.replace(body, first=min(body.first, builder.last + 1), last=builder.last)
+            place = self._places[builder.last + 1] = self._log.find_event(body, self._last)
             self._last = max(self._last, place or 0)
-            talk.add(*self._log.as_known(body, place, talk.last + 1))
+            builder.add(*self._log.as_known(body, place, builder.last + 1))
         self._append()
         return True
 
     def _append(self) -> None:
         """Give the planner the new events."""
-        bodies = self._reader.talk.bodies
+        bodies = self._reader.builder.bodies
         for at in range(len(self._planner.events), len(bodies)):
             self._planner.append_event(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
 
@@ -250,9 +247,9 @@ class WholeRequestPlanner:
         for place, at in here.items():
             before, now = self._cleared.get(place), cleared.get(place)
             if now is not None and before is None:
-                self._reader.talk.add(msgspec.structs.replace(now, first=at, last=at))
+                self._reader.builder.add(msgspec.structs.replace(now, first=at, last=at))
             elif now is None and before is not None:
                 back: OverrideAction = "unmask" if before.action == "mask" else "include"
-                self._reader.talk.add(Override(back, at, at, at_provider=True))
+                self._reader.builder.add(Override(back, at, at, at_provider=True))
         self._cleared = {place: each for place, each in cleared.items() if place in here}
         self._append()

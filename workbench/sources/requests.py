@@ -21,15 +21,13 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.wire.talk import AT_PROVIDER
+from workbench.wire.event_builder import AT_PROVIDER
 
 TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
 """The purposes of requests in the conversation itself. For a sub-agent, its own session is the conversation."""
 
 
 class RequestMark(NamedTuple):
-    """One request of the session."""
-
     upto: int
     """The last event it was made from."""
     turn: int
@@ -96,7 +94,6 @@ class RequestMarks:
         """The index of a mark, by its `Request` event."""
 
     def add_event(self, event: Event) -> None:
-        """Add one event."""
         match event.body:
             case UserMessage():
                 self._turn += 1

@@ -36,12 +36,12 @@ def expect_kept(kept: object, promise: str, case: str, found: object = "") -> No
         raise ConformanceError(f"{promise} ({case}){shown}")
 
 
-def random_conversation(seed: int, turns: int = 6) -> Chat:
+def random_conversation(seed: int) -> Chat:
     """A valid conversation in the form of OpenAI's chat: turns with texts, calls and their results, short and long."""
     random = Random(seed)
     found: Chat = []
     number = 0
-    for _ in range(random.randint(1, turns)):
+    for _ in range(random.randint(1, 6)):
         found.append({"role": "user", "content": _text(random)})
         for _ in range(random.randint(0, 3)):
             calls = []

@@ -18,7 +18,7 @@ from typing import Any
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, SystemMessage, UserMessage, text_of
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.talk import cost_in
+from workbench.wire.event_builder import cost_in
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "ATIF"

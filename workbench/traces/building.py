@@ -35,7 +35,7 @@ from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
 from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
-from workbench.wire.talk import Talk
+from workbench.wire.event_builder import EventBuilder
 from workbench.wire.values import cleaned
 
 CATEGORY = "transcript"
@@ -134,7 +134,7 @@ class SubAgentReport(NamedTuple):
     usage: Usage
 
 
-class Builder(Talk):
+class Builder(EventBuilder):
     """Builds one conversation."""
 
     bodies: Recording
@@ -150,6 +150,9 @@ class Builder(Talk):
         self._slots: dict[tuple[Slot, str], str] = {}
         """The contents of the slots."""
         self._title = ""
+        self.replies = 0
+        """How many replies of the model were named."""
+        self._is_replying = False
         self._left_out: Counter[str] = Counter()
         self._asked: dict[str, str] = {}
         """The arguments of each call."""
@@ -241,6 +244,20 @@ class Builder(Talk):
         """Append a compaction of the file. If `last` is before `first`, what it replaced is not in the file."""
         meta = {"made_by": self.name, **{key: value for key, value in noted.items() if value}}
         self.add(Compaction(first, last, summary, preface=preface, meta=meta))
+
+    def next_reply(self) -> str:
+        """The name of a new reply of the model."""
+        self.replies += 1
+        self._is_replying = True
+        return f"r{self.replies}"
+
+    def open_reply(self) -> str:
+        """The name of the reply that goes on; a new one after `end_reply`."""
+        return f"r{self.replies}" if self._is_replying else self.next_reply()
+
+    def end_reply(self) -> None:
+        """What the model says next is another reply."""
+        self._is_replying = False
 
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
         """Append the report on a request. We had no count of our own at that time: the estimate is 0."""

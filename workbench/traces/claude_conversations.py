@@ -37,7 +37,6 @@ class ClaudeConversations(Generic[R]):
         """By line: its conversation, for sub-agents without a name."""
 
     def reader(self, value: Any) -> R:
-        """The reader for a line."""
         self._session = self._session_of(value)
         key = (self._session, self._agent(value))
         if key not in self.made:

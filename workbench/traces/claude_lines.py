@@ -11,10 +11,7 @@ from workbench.traces import claude_requests
 from workbench.traces.building import Builder, Recording
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_requests import RecordedRequests
-from workbench.traces.claude_sub_agents import (
-    SubAgentRequest,
-    is_of_sub_agent,
-)
+from workbench.traces.claude_sub_agents import SubAgentRequest, is_of_sub_agent
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.parents import report_gaps
 from workbench.traces.undone import undo_from, went_back

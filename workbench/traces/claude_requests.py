@@ -29,8 +29,6 @@ _MOST_JOINED = 8
 
 
 class RecordedRequests:
-    """The requests of one conversation."""
-
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._shapes: dict[str, dict[str, Any]] = {}

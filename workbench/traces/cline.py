@@ -19,7 +19,7 @@ from workbench.log.events import AssistantMessage, Reasoning, SlotContent, UserM
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.talk import cost_in
+from workbench.wire.event_builder import cost_in
 from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Cline"

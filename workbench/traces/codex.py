@@ -32,10 +32,7 @@ from itertools import takewhile
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import (
-    Usage,
-    text_of,
-)
+from workbench.log.events import Usage, text_of
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries
 from workbench.traces.codex_history import CodexThread, thread_history

@@ -23,9 +23,9 @@ from workbench.log.events import (
 from workbench.traces.building import Builder, Recording, SubAgentReport
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.undone import undo_from, went_back
+from workbench.wire.event_builder import SEALED_SUMMARY
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import call_output as plain_output
-from workbench.wire.talk import SEALED_SUMMARY
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
 SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"
@@ -50,10 +50,11 @@ def is_old_header(value: Any) -> bool:
 class CodexReader(ResponsesReader):
     """One rollout, line by line."""
 
+    builder: Builder
+
     def __init__(self, builder: Builder, summaries: set[str], sent_instructions: list[str]) -> None:
         """`summaries`: responses that wrote a summary. `sent_instructions`: how instructions that are items begin."""
         super().__init__(builder)
-        self.builder = builder
         self._summaries = summaries
         self._sent_instructions = sent_instructions
         self._total: Any = None

@@ -38,7 +38,6 @@ def started_by(header: Any) -> str:
 
 
 def codex_sub_agent_name(header: Any) -> str:
-    """The name of a sub-agent."""
     spawned = _spawned(header)
     names = (text_in(spawned, key) for key in ("agent_nickname", "agent_role", "agent_type"))
     return next(filter(None, names), "") or text_in(dict_in(header, "payload"), "id")

@@ -34,7 +34,6 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session."""
     value = document.values[0].value
     builder = Builder(NAME)
     if text_in(value, "title") not in _UNTITLED:

@@ -58,9 +58,6 @@ class _Reader:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._wire = AnthropicReader(builder)
-        self._replies = 0
-        self._reply = ""
-        """The reply that goes on, until something else comes."""
         self._thought = ""
         self._called: set[str] = set()
         self._kinds: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -88,21 +85,17 @@ class _Reader:
         self._builder.leave_out(f"system {text_in(value, 'subtype')}".rstrip())
 
     def _user(self, value: dict[str, Any]) -> None:
-        self._reply = ""
+        self._builder.end_reply()
         self._wire.user(dict_in(value, "message").get("content"))
 
     def _assistant(self, value: dict[str, Any]) -> None:
         message = dict_in(value, "message")
         blocks = list_in(message, "content") or [{"type": "text", "text": text_in(message, "content")}]
-        self._wire.reply([each for each in map(self._readable, blocks) if each is not None], self._name(), "stop")
+        self._wire.reply(
+            [each for each in map(self._readable, blocks) if each is not None], self._builder.open_reply(), "stop"
+        )
         if text_in(value, "role"):  # a line of a transcript is a whole reply
-            self._reply = ""
-
-    def _name(self) -> str:
-        if not self._reply:
-            self._replies += 1
-            self._reply = f"r{self._replies}"
-        return self._reply
+            self._builder.end_reply()
 
     def _readable(self, block: Any) -> Any:
         """A block without the mark for missing thinking; None if nothing is left."""
@@ -115,7 +108,7 @@ class _Reader:
     def _thinking(self, value: dict[str, Any]) -> None:
         self._thought += text_in(value, "text")
         if text_in(value, "subtype") != "delta" and self._thought:
-            self._builder.add(Reasoning(self._thought, self._name()))
+            self._builder.add(Reasoning(self._thought, self._builder.open_reply()))
             self._thought = ""
 
     def _tool_call(self, value: dict[str, Any]) -> None:
@@ -125,17 +118,17 @@ class _Reader:
         tool = text_in(inside, "name") or text_in(dict_in(inside, "args"), "toolName") or name.removesuffix("ToolCall")
         if call not in self._called:
             self._called.add(call)
-            self._builder.call(call, tool, inside.get("args", inside.get("arguments")), self._name())
+            self._builder.call(call, tool, inside.get("args", inside.get("arguments")), self._builder.open_reply())
         if text_in(value, "subtype") == "completed":
             content, failed = _outcome(inside.get("result"))
             self._builder.result(call, content_of(content), failed)
-            self._reply = ""
+            self._builder.end_reply()
 
     def _result(self, value: dict[str, Any]) -> None:
         """The end: the last message again, and the tokens of all requests, which are the report if there was one."""
         used = dict_in(value, "usage")
         cached, written = number_in(used, "cacheReadTokens"), number_in(used, "cacheWriteTokens")
-        if used and self._replies == 1 and not self._called:
+        if used and self._builder.replies == 1 and not self._called:
             prompt = number_in(used, "inputTokens") + cached + written
             self._builder.usage(prompt, number_in(used, "outputTokens"), cached=cached, cache_write=written)
         else:

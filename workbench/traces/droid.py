@@ -55,8 +55,6 @@ class _Reader:
         self._wire = AnthropicReader(builder)
         self._ends: dict[str, int] = {}
         """The last event of each message."""
-        self._replies = 0
-        self._speaking = False
         self._last = ""
         """The last text of the model."""
         self._kinds: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -95,11 +93,11 @@ class _Reader:
             return
         content = content_of(value.get("text", value.get("content")))
         if text_in(value, "role") == "user":
-            self._speaking = False
+            self._builder.end_reply()
             self._builder.add(UserMessage(content))
         elif text_in(value, "role") == "assistant":
             self._last = text_in(value, "text")
-            self._builder.add(AssistantMessage(content, self._reply(), model=self._builder.model))
+            self._builder.add(AssistantMessage(content, self._builder.open_reply(), model=self._builder.model))
         else:
             self._builder.unknown("message", value)
 
@@ -115,21 +113,15 @@ class _Reader:
         last = self._ends.get(name, self._builder.last)
         self._builder.compaction(1, last if self._builder.has_talk else 0, summary)
 
-    def _reply(self) -> str:
-        if not self._speaking:
-            self._replies += 1
-        self._speaking = True
-        return f"r{self._replies}"
-
     def _reasoning(self, value: dict[str, Any]) -> None:
-        self._builder.add(Reasoning(text_in(value, "text"), self._reply()))
+        self._builder.add(Reasoning(text_in(value, "text"), self._builder.open_reply()))
 
     def _tool_call(self, value: dict[str, Any]) -> None:
         tool = text_in(value, "toolName") or text_in(value, "toolId")
-        self._builder.call(_call_id(value), tool, value.get("parameters"), self._reply())
+        self._builder.call(_call_id(value), tool, value.get("parameters"), self._builder.open_reply())
 
     def _tool_result(self, value: dict[str, Any]) -> None:
-        self._speaking = False
+        self._builder.end_reply()
         given = value.get("value", value.get("content"))
         failed = value.get("isError") is True or bool(text_in(value, "error"))
         content = content_of(given if isinstance(given, str | list) else json_text(given))
@@ -138,7 +130,7 @@ class _Reader:
     def _completion(self, value: dict[str, Any]) -> None:
         message = text_in(value, "finalText")
         if message and message.strip() != self._last.strip():
-            self._builder.add(AssistantMessage(message, self._reply(), model=self._builder.model))
+            self._builder.add(AssistantMessage(message, self._builder.open_reply(), model=self._builder.model))
         self._builder.leave_out("completion")
 
 

@@ -78,7 +78,6 @@ def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Bu
 
 
 def thread_conversation(thread: Sequence[Exchange], format_name: str) -> Builder:
-    """Build the conversation of one thread."""
     builder = Builder(format_name)
     adding = RequestThread(builder, thread[0].dialect)
     for exchange, following in zip(thread, [*thread[1:], None], strict=True):

@@ -37,8 +37,6 @@ class TablesFormat(NamedTuple):
 
 
 class TextFormat(NamedTuple):
-    """A format of any other text."""
-
     name: str
     beginnings: tuple[str, ...]
     """How its files begin; of others only the beginning is read."""

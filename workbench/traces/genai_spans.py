@@ -28,8 +28,8 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.wire.dialects import DIALECTS, reader_for
+from workbench.wire.event_builder import EventBuilder
 from workbench.wire.parts import split_body
-from workbench.wire.talk import Talk
 from workbench.wire.values import dict_in, json_text, parsed, text_in
 
 Part = dict[str, Any]
@@ -74,7 +74,6 @@ class GenAiSpan:
 
 
 def genai_span(call: ModelCall) -> GenAiSpan:
-    """The span of a request."""
     talk = _talk_in(call.dialect, call.body)
     model = call.model or text_in(call.body, "model")
     trace = int.from_bytes(sha256(call.session.encode(errors="replace")).digest()[:16])
@@ -99,12 +98,12 @@ def genai_span(call: ModelCall) -> GenAiSpan:
 
 
 def _talk_in(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
-    reader = reader_for(dialect, Talk(""))
+    reader = reader_for(dialect, EventBuilder(""))
     reader.head(body)
     messages = split_body(dialect, body).messages
     for message in messages[DIALECTS[dialect].prompt_length(messages) :]:
         reader.message(message)
-    return reader.talk.bodies
+    return reader.builder.bodies
 
 
 def _json(value: list[Any]) -> str:
@@ -114,10 +113,7 @@ def _json(value: list[Any]) -> str:
 def _usage_in(usage: Usage | None) -> dict[str, int]:
     if usage is None or usage.prompt is None:
         return {}
-    found = {
-        "gen_ai.usage.input_tokens": usage.prompt,
-        "gen_ai.usage.output_tokens": usage.completion,
-    }
+    found = {"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion}
     more = {
         "gen_ai.usage.cache_read.input_tokens": usage.cached,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,

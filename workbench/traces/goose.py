@@ -103,7 +103,6 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._replies = 0
         self._hidden: list[tuple[int, int]] = []
         """Events that are not sent and have no summary yet."""
 
@@ -135,9 +134,8 @@ class _Reader:
             self._builder.add(Override("exclude", first, last, HIDDEN, joined=at > 0))
 
     def _add(self, role: str, content: list[Any]) -> None:
-        if role == "assistant":
-            self._replies += 1
-        reply, parts = f"r{self._replies}", list[Part]()
+        reply = self._builder.next_reply() if role == "assistant" else ""
+        parts: list[Part] = []
         for part in content:
             kind = text_in(part, "type")
             if kind in ("toolRequest", "frontendToolRequest"):

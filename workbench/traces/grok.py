@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
@@ -40,64 +41,51 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
+    return read_entries(document, text, NAME, lambda builder: partial(_read_line, builder))
 
 
-class _Reader:
-    """One session, line by line."""
+def _read_line(builder: Builder, value: Any) -> None:
+    kind = text_in(value, "type")
+    builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
+    match kind:
+        case "system":
+            builder.slot("system", "system", text_of(content_of(value.get("content"))))
+        case "user":
+            _add_user(builder, value)
+        case "assistant":
+            _add_reply(builder, value)
+        case "reasoning":
+            parts = [*list_in(value, "summary"), *list_in(value, "content")]
+            text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+            builder.add(Reasoning(text, builder.open_reply(), text_in(value, "encrypted_content")))
+        case "tool_result":
+            builder.end_reply()
+            failed = value.get("is_error") is True
+            builder.result(text_in(value, "tool_call_id"), content_of(value.get("content")), failed)
+        case "backend_tool_call":
+            builder.add(AssistantMessage((OtherPart(cleaned(value)),), builder.open_reply()))
+        case _:
+            builder.unknown(kind or "line", value)
 
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
-        self._replies = 0
-        self._speaking = False
 
-    def line(self, value: Any) -> None:
-        """Read the next line."""
-        kind = text_in(value, "type")
-        self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
-        match kind:
-            case "system":
-                self._builder.slot("system", "system", text_of(content_of(value.get("content"))))
-            case "user":
-                self._user(value)
-            case "assistant":
-                self._assistant(value)
-            case "reasoning":
-                parts = [*list_in(value, "summary"), *list_in(value, "content")]
-                text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-                self._builder.add(Reasoning(text, self._reply(), text_in(value, "encrypted_content")))
-            case "tool_result":
-                self._speaking = False
-                failed = value.get("is_error") is True
-                self._builder.result(text_in(value, "tool_call_id"), content_of(value.get("content")), failed)
-            case "backend_tool_call":
-                self._builder.add(AssistantMessage((OtherPart(cleaned(value)),), self._reply()))
-            case _:
-                self._builder.unknown(kind or "line", value)
+def _add_user(builder: Builder, value: dict[str, Any]) -> None:
+    builder.end_reply()
+    reason, content = text_in(value, "synthetic_reason"), content_of(value.get("content"))
+    if reason == "project_instructions":
+        builder.slot("instructions", "project instructions", text_of(content))
+    elif reason in _TYPED:
+        builder.add(UserMessage(content))
+    else:
+        builder.add(SystemMessage(content, "user"))
 
-    def _reply(self) -> str:
-        if not self._speaking:
-            self._replies += 1
-        self._speaking = True
-        return f"r{self._replies}"
 
-    def _user(self, value: dict[str, Any]) -> None:
-        self._speaking = False
-        reason, content = text_in(value, "synthetic_reason"), content_of(value.get("content"))
-        if reason == "project_instructions":
-            self._builder.slot("instructions", "project instructions", text_of(content))
-        elif reason in _TYPED:
-            self._builder.add(UserMessage(content))
-        else:
-            self._builder.add(SystemMessage(content, "user"))
-
-    def _assistant(self, value: dict[str, Any]) -> None:
-        self._builder.says_model(text_in(value, "model_id"))
-        reply, calls, content = self._reply(), list_in(value, "tool_calls"), content_of(value.get("content"))
-        if content or not calls:
-            self._builder.add(AssistantMessage(content, reply, model=self._builder.model))
-        for call in calls:
-            function = dict_in(call, "function") or (call if isinstance(call, dict) else {})
-            self._builder.call(text_in(call, "id"), text_in(function, "name"), function.get("arguments"), reply)
-        if not calls:
-            self._speaking = False
+def _add_reply(builder: Builder, value: dict[str, Any]) -> None:
+    builder.says_model(text_in(value, "model_id"))
+    reply, calls, content = builder.open_reply(), list_in(value, "tool_calls"), content_of(value.get("content"))
+    if content or not calls:
+        builder.add(AssistantMessage(content, reply, model=builder.model))
+    for call in calls:
+        function = dict_in(call, "function") or (call if isinstance(call, dict) else {})
+        builder.call(text_in(call, "id"), text_in(function, "name"), function.get("arguments"), reply)
+    if not calls:
+        builder.end_reply()

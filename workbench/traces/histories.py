@@ -52,7 +52,6 @@ class History:
         """The calls with results."""
 
     def add_content(self, name: str, content: dict[str, Any]) -> None:
-        """Add the next content."""
         before = self._builder.last
         self.add_events(content)
         self.record_content(name, content, before)

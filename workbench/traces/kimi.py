@@ -21,15 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from workbench.log.events import (
-    AssistantMessage,
-    Compaction,
-    KeptEvent,
-    Override,
-    Reasoning,
-    UserMessage,
-    text_of,
-)
+from workbench.log.events import AssistantMessage, Compaction, KeptEvent, Override, Reasoning, UserMessage, text_of
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
@@ -87,7 +79,6 @@ class _Reader:
         self._waiting: list[dict[str, Any]] = []
         """Messages that came while tools were running: they are sent after the results."""
         self._step: _Step | None = None
-        self._replies = 0
         self._requests = KimiRequests(builder)
         self._request = 0
         """The event of the newest request; 0 if it could not be rebuilt."""
@@ -167,8 +158,7 @@ class _Reader:
         if role == "user":
             self.builder.add(UserMessage(content))
         else:
-            self._replies += 1
-            self.builder.add(AssistantMessage(content, f"r{self._replies}", model=self.builder.model))
+            self.builder.add(AssistantMessage(content, self.builder.next_reply(), model=self.builder.model))
         by_user = not kind or kind == "user" or text_in(origin, "trigger") == "user-slash"
         self._keep({"role": role, "content": content_sent(parts)}, before, "user" if by_user else "reminder")
 
@@ -202,8 +192,7 @@ class _Reader:
         if step.is_added:
             return
         step.is_added = True
-        self._replies += 1
-        before, reply = self.builder.last, f"r{self._replies}"
+        before, reply = self.builder.last, self.builder.next_reply()
         thoughts = [part for part in step.parts if text_in(part, "type") == "think"]
         parts = [part for part in step.parts if text_in(part, "type") != "think"]
         for part in thoughts:

@@ -21,8 +21,6 @@ _THOUGHT = "reasoning_content"
 
 
 class KimiMessage(NamedTuple):
-    """A message of the conversation."""
-
     hash: str
     """The hash of the message as it is sent."""
     first: int
@@ -106,7 +104,6 @@ class KimiRequests:
 
 
 def part_sent(part: Any) -> Any:
-    """A part of a content."""
     for kind, key in (("image_url", "imageUrl"), ("audio_url", "audioUrl"), ("video_url", "videoUrl")):
         if text_in(part, "type") == kind:
             named = dict_in(part, key)

@@ -29,8 +29,6 @@ _NOTHING: Final = Reported(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class LlmCall:
-    """One call of a model."""
-
     asked: Any
     """Messages, a body with messages or items, or a text."""
     answered: Any
@@ -50,8 +48,6 @@ class LlmCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A tool run in a trace."""
-
     call_id: str
     tool: str
     arguments: Any
@@ -74,7 +70,7 @@ def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], na
     for run in sorted(runs, key=_began):
         tools.setdefault(run.group, []).append(run)
     found = []
-    for thread in sorted(threads, key=_began_thread):
+    for thread in sorted(threads, key=lambda thread: thread[0].at):
         builder = thread_conversation(thread, name)
         builder.bodies.sub_agent = made[thread[0]].sub_agent
         here = dict.fromkeys(made[exchange].group for exchange in thread)
@@ -89,10 +85,6 @@ def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], na
 
 def _began(each: LlmCall | ToolRun) -> int:
     return each.at
-
-
-def _began_thread(thread: list[Exchange]) -> int:
-    return thread[0].at
 
 
 def no_messages(source: str, name: str, entries: int) -> WrongCall:

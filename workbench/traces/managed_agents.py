@@ -42,64 +42,45 @@ def recognises(document: Document) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
     values = [value for _, value in log_entries(document, text)]
     if len(values) == 1 and list_in(values[0], "data"):
         values = list_in(values[0], "data")
     for value in values:
-        reader.event(value)
+        _read_event(builder, value)
     return [builder.finish()]
 
 
-class _Reader:
-    """One session, event by event."""
-
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
-        self._replies = 0
-        self._speaking = False
-
-    def event(self, value: Any) -> None:
-        """Read the next event."""
-        kind, builder = text_in(value, "type"), self._builder
-        content = content_of(value.get("content")) if isinstance(value, dict) else ""
-        builder.when(value.get("processed_at") if isinstance(value, dict) else None)
-        if kind in _RESULTS:
-            self._speaking = False
-            builder.result(text_in(value, _RESULTS[kind]), content, value.get("is_error") is True)
-        elif kind in _CALLS:
-            builder.call(text_in(value, "id"), text_in(value, "name"), value.get("input"), self._reply())
-        elif kind == "agent.message":
-            builder.add(AssistantMessage(content, self._reply(), model=builder.model))
-        elif kind == "user.message":
-            self._speaking = False
-            builder.add(UserMessage(content))
-        elif kind == "system.message":
-            builder.add(SystemMessage(content))
-        elif kind == "agent.thread_message_received":
-            self._speaking = False
-            builder.add(SystemMessage(content, "user", text_in(value, "from_agent_name")))
-        elif kind == "agent.thread_message_sent":
-            builder.add(AssistantMessage(content, self._reply(), text_in(value, "to_agent_name")))
-        elif kind == "agent.thread_context_compacted":
-            builder.compaction(1, builder.last, COMPACTED)
-        elif kind == "span.model_request_end":
-            self._report(value)
-        elif kind == "session.error":
-            builder.failure(text_in(dict_in(value, "error"), "message") or json_text(value.get("error")))
-        elif kind.startswith(_PROGRAM):
-            builder.leave_out(kind)
-        else:
-            builder.unknown(kind or "event", value)
-
-    def _reply(self) -> str:
-        if not self._speaking:
-            self._replies += 1
-        self._speaking = True
-        return f"r{self._replies}"
-
-    def _report(self, value: dict[str, Any]) -> None:
-        used = anthropic_usage(dict_in(value, "model_usage"), self._builder.model)
+def _read_event(builder: Builder, value: Any) -> None:
+    kind = text_in(value, "type")
+    content = content_of(value.get("content")) if isinstance(value, dict) else ""
+    builder.when(value.get("processed_at") if isinstance(value, dict) else None)
+    if kind in _RESULTS:
+        builder.end_reply()
+        builder.result(text_in(value, _RESULTS[kind]), content, value.get("is_error") is True)
+    elif kind in _CALLS:
+        builder.call(text_in(value, "id"), text_in(value, "name"), value.get("input"), builder.open_reply())
+    elif kind == "agent.message":
+        builder.add(AssistantMessage(content, builder.open_reply(), model=builder.model))
+    elif kind == "user.message":
+        builder.end_reply()
+        builder.add(UserMessage(content))
+    elif kind == "system.message":
+        builder.add(SystemMessage(content))
+    elif kind == "agent.thread_message_received":
+        builder.end_reply()
+        builder.add(SystemMessage(content, "user", text_in(value, "from_agent_name")))
+    elif kind == "agent.thread_message_sent":
+        builder.add(AssistantMessage(content, builder.open_reply(), text_in(value, "to_agent_name")))
+    elif kind == "agent.thread_context_compacted":
+        builder.compaction(1, builder.last, COMPACTED)
+    elif kind == "span.model_request_end":
+        builder.end_reply()
+        used = anthropic_usage(dict_in(value, "model_usage"), builder.model)
         if used is not None:
-            self._builder.add(used)
-        self._speaking = False
+            builder.add(used)
+    elif kind == "session.error":
+        builder.failure(text_in(dict_in(value, "error"), "message") or json_text(value.get("error")))
+    elif kind.startswith(_PROGRAM):
+        builder.leave_out(kind)
+    else:
+        builder.unknown(kind or "event", value)

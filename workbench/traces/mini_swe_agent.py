@@ -25,5 +25,4 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The run."""
     return openai.openai_conversations(document, text, NAME)

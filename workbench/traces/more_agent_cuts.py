@@ -54,16 +54,10 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             tools=("view", "str_replace_editor"),
         ),
         cut_words(
-            "<output too long - dropped 120 lines from the start>",
-            "start",
-            rf"{_DROPPED} from the start>",
-            _COPILOT,
+            "<output too long - dropped 120 lines from the start>", "start", rf"{_DROPPED} from the start>", _COPILOT
         ),
         cut_words(
-            "<output too long - dropped 120 lines from the end>",
-            "end",
-            rf"{_DROPPED} from the end>\n?\Z",
-            _COPILOT,
+            "<output too long - dropped 120 lines from the end>", "end", rf"{_DROPPED} from the end>\n?\Z", _COPILOT
         ),
         cut_words(
             "[Output truncated. Use view_range=[901, ...] to continue reading.]",

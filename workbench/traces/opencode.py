@@ -134,7 +134,6 @@ class _Reader:
             if each.info.get("summary") is True and each.info.get("finish") and not each.info.get("error")
         }
         """By the message that asked for it: the answer with the summary of a compaction."""
-        self._replies = 0
         self._cleared: list[tuple[int, int]] = []
         """The time when a result was cleared, and its event."""
 
@@ -214,8 +213,7 @@ class _Reader:
 
     def _step(self, parts: list[Any], reported: dict[str, Any], message: _Message) -> None:
         """Add the answer of one request, its report, and the results of its calls."""
-        self._replies += 1
-        reply = f"r{self._replies}"
+        reply = self.builder.next_reply()
         broken = "cancelled" if message.info.get("error") else "stop"
         finish = _FINISH.get(text_in(reported, "reason") or text_in(reported, "finish"), broken)
         calls = []

@@ -35,11 +35,11 @@ def is_address(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
-def traces_address(option: str, target: str) -> str:
+def traces_address(target: str) -> str:
     """The address of a collector, to which the path of OTLP is added. Raises WrongCall if it is none."""
     parts = urlsplit(target) if is_address(target) else None
     if parts is None or not parts.hostname or any(map(str.isspace, target)):
-        raise WrongCall(f"{option}: {target}: expected the address of a collector such as http://127.0.0.1:4318")
+        raise WrongCall(f"--otlp: {target}: expected the address of a collector such as http://127.0.0.1:4318")
     return target if parts.path.endswith(PATH) else target.rstrip("/") + PATH
 
 

@@ -30,7 +30,7 @@ from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
-from workbench.wire.talk import cost_in
+from workbench.wire.event_builder import cost_in
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 NAME = agent_names.PI
@@ -99,7 +99,6 @@ class _Reader:
         self.builder = builder
         self._returned = returned
         self._versioned = False
-        self._replies = 0
         self._ids: dict[str, int] = {}
         """The last event before each entry."""
         self._ends: dict[str, int] = {}
@@ -181,8 +180,7 @@ class _Reader:
 
     def _assistant(self, message: dict[str, Any]) -> None:
         self.builder.says_model(text_in(message, "model"))
-        self._replies += 1
-        reply = f"r{self._replies}"
+        reply = self.builder.next_reply()
         finish = _FINISH.get(text_in(message, "stopReason"), "stop")
         before = self.builder.last
         content: list[Part] = []

@@ -203,7 +203,7 @@ class RequestThread:
         made = reader_for(self.dialect, Builder(""))
         for message in messages:
             made.message(message)
-        return made.talk.bodies
+        return made.builder.bodies
 
 
 def calls_in(bodies: list[Body]) -> list[str]:

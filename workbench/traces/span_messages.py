@@ -206,7 +206,6 @@ def instructions_in(attributes: dict[str, Any]) -> str:
 
 
 def tools_in(attributes: dict[str, Any]) -> tuple[Any, ...]:
-    """The definitions of tools."""
     found = parsed(attributes.get("gen_ai.tool.definitions"))
     listed = found if isinstance(found, list) else []
     listed = listed or [_schema(each) for each in numbered_objects(attributes, "llm.tools")]

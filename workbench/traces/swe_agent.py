@@ -129,7 +129,6 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self._replies = 0
         self._added: list[_Added] = []
 
     @property
@@ -180,8 +179,7 @@ class _Reader:
                 self.builder.unknown("message", value)
 
     def _assistant(self, value: dict[str, Any]) -> None:
-        self._replies += 1
-        reply = f"r{self._replies}"
+        reply = self.builder.next_reply()
         for block in list_in(value, "thinking_blocks"):
             self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
         calls = list_in(value, "tool_calls")
@@ -201,7 +199,6 @@ class _Reader:
         if not content:
             self.builder.unknown("step", value)
             return
-        self._replies += 1
-        self.builder.add(AssistantMessage(content, f"r{self._replies}", model=self.builder.model))
+        self.builder.add(AssistantMessage(content, self.builder.next_reply(), model=self.builder.model))
         if text_in(value, "observation"):
             self.builder.add(UserMessage(text_in(value, "observation")))

@@ -84,7 +84,6 @@ def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
 
 
 def open_tables(name: str, path: Path) -> Tables:
-    """A database by its path."""
     log = path.with_name(f"{path.name}-wal")
     with open_regular_file(path) as file:
         logged = file.read(20)[18:] == b"\2\2"

@@ -17,7 +17,7 @@ from typing import Any
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
-from workbench.wire.talk import cost_in
+from workbench.wire.event_builder import cost_in
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 NAME = "tau2-bench"
@@ -55,7 +55,6 @@ class _Reader:
 
     def __init__(self, builder: Builder, info: dict[str, Any]) -> None:
         self.builder = builder
-        self._replies = 0
         builder.says_model(text_in(dict_in(info, "agent_info"), "llm"))
         builder.slot("instructions", "policy", text_in(dict_in(info, "environment_info"), "policy"))
 
@@ -79,8 +78,7 @@ class _Reader:
                 self.builder.unknown("message", value)
 
     def _assistant(self, value: dict[str, Any], content: str) -> None:
-        self._replies += 1
-        reply, calls, used = f"r{self._replies}", list_in(value, "tool_calls"), dict_in(value, "usage")
+        reply, calls, used = self.builder.next_reply(), list_in(value, "tool_calls"), dict_in(value, "usage")
         cut = dict_in(value, "context_truncation")
         if cut:
             gone = number_in(cut, "messages_dropped")

@@ -104,7 +104,6 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._replies = 0
 
     def request(self, value: Any) -> None:
         """Add what the user asked and the answer."""
@@ -131,12 +130,8 @@ class _Reader:
         if error:
             self._builder.failure(text_in(error, "message") or "the request failed")
 
-    def _reply(self) -> str:
-        self._replies += 1
-        return f"r{self._replies}"
-
     def _round(self, value: Any, results: dict[str, Any]) -> None:
-        reply, calls = self._reply(), list_in(value, "toolCalls")
+        reply, calls = self._builder.next_reply(), list_in(value, "toolCalls")
         self._builder.when(value.get("timestamp") if isinstance(value, dict) else None)
         thought = dict_in(value, "thinking").get("text")
         thought = "\n".join(map(str, thought)) if isinstance(thought, list) else thought
@@ -155,7 +150,7 @@ class _Reader:
 
     def _shown(self, parts: list[Any]) -> None:
         """Add the reply as the screen shows it: texts, thinking, and tools without their results."""
-        reply, texts = self._reply(), list[str]()
+        reply, texts = self._builder.next_reply(), list[str]()
         for part in parts:
             kind = text_in(part, "kind")
             if kind == "thinking":

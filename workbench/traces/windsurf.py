@@ -57,10 +57,7 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._replies = 0
         self._calls = 0
-        self._answered = True
-        """Whether the reply has results already: then the model's next message is another reply."""
 
     def step(self, value: Any) -> None:
         """Read the next step."""
@@ -68,7 +65,7 @@ class _Reader:
         inside = dict_in(value, kind)
         self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
         if kind == "user_input":
-            self._answered = True
+            self._builder.end_reply()
             self._builder.add(UserMessage(text_in(inside, "user_response") or text_in(inside, "text")))
         elif kind == "planner_response":
             self._add_reply(inside)
@@ -80,27 +77,21 @@ class _Reader:
     def _add_reply(self, inside: dict[str, Any]) -> None:
         self._builder.says_model(text_in(inside, "model"))
         thought, text = text_in(inside, "thinking"), text_in(inside, "response")
-        reply = self._reply()
+        reply = self._builder.open_reply()
         if thought:
             self._builder.add(Reasoning(thought, reply))
         if text or not thought:
             self._builder.add(AssistantMessage(text, reply, model=self._builder.model))
-
-    def _reply(self) -> str:
-        if self._answered:
-            self._replies += 1
-            self._answered = False
-        return f"r{self._replies}"
 
     def _tool(self, kind: str, inside: dict[str, Any], failed: bool) -> None:
         self._calls += 1
         call = f"call_{self._calls}"
         asked = {key: each for key, each in inside.items() if key not in _GIVEN}
         given = {key: each for key, each in inside.items() if key in _GIVEN and key != "original_content"}
-        self._builder.call(call, kind, asked, self._reply())
+        self._builder.call(call, kind, asked, self._builder.open_reply())
         texts = [given[key] for key in _TEXTS if isinstance(given.get(key), str)]
         content = texts[0] if len(texts) == 1 else json_text(given) if given else ""
         code = inside.get("exit_code")
         failed = failed or (isinstance(code, int) and code != 0) or inside.get("user_rejected") is True
         self._builder.result(call, content, failed)
-        self._answered = True
+        self._builder.end_reply()

@@ -22,8 +22,6 @@ MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 
 
 class CompactionMark(NamedTuple):
-    """A compaction on the curve."""
-
     at: int
     """The index into the curve's sizes after which it was made."""
     undone: bool

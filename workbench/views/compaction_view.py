@@ -43,7 +43,7 @@ from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.savings import WayFigures, left_out, way_figures
 from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit, PastOffer
-from workbench.wire.talk import is_sealed
+from workbench.wire.event_builder import is_sealed
 
 FEW = 3_000
 """Only in logs of up to this many events does the panel itself check whether there is anything to compact."""

@@ -16,14 +16,7 @@ from workbench.context.control import CONTROL, compaction_range, reverted_events
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
-from workbench.log.events import (
-    Compaction,
-    Event,
-    Override,
-    OverrideAction,
-    Setting,
-    SlotContent,
-)
+from workbench.log.events import Compaction, Event, Override, OverrideAction, Setting, SlotContent
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
 from workbench.sources.planned_under import PLANNED_UNDER
@@ -46,9 +39,7 @@ _DECIDING = ("policy", "model", "knobs", "window", PLANNED_UNDER)
 class SessionQueries(Protocol):
     """Queries that a pane does not compute itself. All are pure, and too slow for the screen's own thread."""
 
-    def event(self, seq: int) -> Event | None:
-        """An event of the log."""
-        ...
+    def event(self, seq: int) -> Event | None: ...
 
     def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         """The plan as it would be with these overrides."""

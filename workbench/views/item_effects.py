@@ -29,8 +29,6 @@ class ItemEffect(NamedTuple):
 
 
 class ItemEffects(NamedTuple):
-    """The effects of the items of one request."""
-
     places: Mapping[Place, ItemEffect]
 
     def of_item(self, item: Item) -> ItemEffect | None:

@@ -62,8 +62,6 @@ class ChatEntry(NamedTuple):
 
 
 class EntryState(NamedTuple):
-    """The state of an entry in the context."""
-
     state: State
     tokens: int
     original_tokens: int
@@ -117,8 +115,6 @@ class Activity(NamedTuple):
 
 
 class AnswerChoice(NamedTuple):
-    """One answer to a question."""
-
     key: str
     answer: str
     label: str

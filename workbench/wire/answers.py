@@ -16,8 +16,6 @@ PIECES_PER_SECOND = 20
 
 
 class WrittenCall(NamedTuple):
-    """One tool call."""
-
     tool: str
     arguments: str
     """JSON text, exactly as the model wrote it."""

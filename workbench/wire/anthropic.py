@@ -34,9 +34,9 @@ from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic
 from workbench.wire.anthropic_requests import anthropic_request
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.event_builder import EventBuilder, usage_report
 from workbench.wire.found_items import THINKING
 from workbench.wire.streams import joined_pieces, piece_index, stream_events
-from workbench.wire.talk import Talk, usage_report
 from workbench.wire.values import (
     content_from,
     content_of,
@@ -78,9 +78,9 @@ class AnthropicDialect(Dialect):
     shows_results = True
     alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'
 
-    def new_reader(self, talk: Talk) -> AnthropicReader:
-        """Return a reader that adds messages to a talk."""
-        return AnthropicReader(talk)
+    def new_reader(self, builder: EventBuilder) -> AnthropicReader:
+        """Return a reader that adds messages to a builder."""
+        return AnthropicReader(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the message from its stream events."""
@@ -128,13 +128,11 @@ class AnthropicDialect(Dialect):
         return AnthropicSpeaker(self)
 
     def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message without its blocks of thinking."""
         blocks = list_in(message, "content")
         kept = [block for block in blocks if text_in(block, "type") not in THINKING]
         return message if len(kept) == len(blocks) else {**message, "content": kept}
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return anthropic_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -166,8 +164,8 @@ def _called(call: Any) -> dict[str, Any]:
 class AnthropicReader:
     """Reads messages one by one."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
+    def __init__(self, builder: EventBuilder) -> None:
+        self.builder = builder
         self._messages = 0
         self._calls = 0
         self._unnamed: list[str] = []
@@ -177,9 +175,9 @@ class AnthropicReader:
         """Read the system prompt and the tools of a request, which are not in its messages."""
         system = text_of(content_of(body.get("system")))
         if system:
-            self.talk.add(SlotContent("system", "system", system))
+            self.builder.add(SlotContent("system", "system", system))
         for tool in list_in(body, "tools"):
-            self.talk.tool(anthropic_definition(tool))
+            self.builder.tool(anthropic_definition(tool))
         return 0
 
     def message(self, value: Any) -> None:
@@ -191,22 +189,22 @@ class AnthropicReader:
         elif role == "user":
             self.user(value.get("content"))
         elif role == "system":
-            self.talk.add(SystemMessage(content_of(value.get("content"))))
+            self.builder.add(SystemMessage(content_of(value.get("content"))))
         else:
-            self.talk.unknown("message", value)
+            self.builder.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
         """Read the message that answers a request."""
         self._messages += 1
-        self.talk.model = text_in(body, "model") or self.talk.model
+        self.builder.model = text_in(body, "model") or self.builder.model
         finish = FINISH.get(text_in(body, "stop_reason"), "stop")
         self.reply(body.get("content"), text_in(body, "id") or f"r{self._messages}", finish)
-        return anthropic_usage(dict_in(body, "usage"), self.talk.model)
+        return anthropic_usage(dict_in(body, "usage"), self.builder.model)
 
     def user(self, content: Any) -> None:
         """Read the content of a user message: the user's text and tool results."""
         if not isinstance(content, list):
-            self.talk.add(UserMessage(content_of(content)))
+            self.builder.add(UserMessage(content_of(content)))
             return
         parts: list[Part] = []
         for block in content:
@@ -215,14 +213,14 @@ class AnthropicReader:
                 call, failed = text_in(block, "tool_use_id"), block.get("is_error") is True
                 if not call and self._unnamed:
                     call = self._unnamed.pop(0)
-                self.talk.result(call, content_of(block.get("content")), failed)
+                self.builder.result(call, content_of(block.get("content")), failed)
             else:
                 parts.append(part_of(block))
         self._add_user_message(parts)
 
     def _add_user_message(self, parts: list[Part]) -> None:
         if parts:
-            self.talk.add(UserMessage(content_from(parts)))
+            self.builder.add(UserMessage(content_from(parts)))
             parts.clear()
 
     def reply(self, content: Any, reply: str, finish: str) -> None:
@@ -233,13 +231,13 @@ class AnthropicReader:
             if kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
                 self._answered(parts, reply, finish)
             if kind == "thinking":
-                self.talk.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
+                self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
             elif kind == "compaction" and text_in(block, "content"):
-                self.talk.compacted(text_in(block, "content"), "Anthropic")
+                self.builder.compacted(text_in(block, "content"), "Anthropic")
             elif kind in ("redacted_thinking", "compaction"):
-                self.talk.leave_out(kind)
+                self.builder.leave_out(kind)
             elif kind == "tool_use":
-                self.talk.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
+                self.builder.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
             elif block is not None:
                 parts.append(part_of(block))
         self._answered(parts, reply, finish)
@@ -255,7 +253,7 @@ class AnthropicReader:
 
     def _answered(self, parts: list[Part], reply: str, finish: str) -> None:
         if parts:
-            self.talk.add(AssistantMessage(content_from(parts), reply, finish=finish, model=self.talk.model))
+            self.builder.add(AssistantMessage(content_from(parts), reply, finish=finish, model=self.builder.model))
             parts.clear()
 
 

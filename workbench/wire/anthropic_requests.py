@@ -18,11 +18,7 @@ def anthropic_request(chat: ChatRequest) -> dict[str, Any]:
     for entry in entries:
         _append(messages, entry.value if isinstance(entry, AsGiven) else _message(entry))
     tools = [_tool(function_in(tool)) for tool in chat.tools]
-    return {
-        **({"system": prompt} if prompt else {}),
-        "messages": messages,
-        **({"tools": tools} if tools else {}),
-    }
+    return {**({"system": prompt} if prompt else {}), "messages": messages, **({"tools": tools} if tools else {})}
 
 
 def _append(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:

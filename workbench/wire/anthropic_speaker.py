@@ -72,7 +72,6 @@ class AnthropicSpeaker(DialectSpeaker):
         return checked_demand(request)
 
     def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """The answer as one message."""
         answer = played.answer
         content: list[dict[str, Any]] = []
         if answer.reasoning:
@@ -115,7 +114,6 @@ class AnthropicSpeaker(DialectSpeaker):
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self) -> bytes:
-        """An error as an event."""
         return encoded_event(self.error(Refusal(529), ""), "error")
 
     def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
@@ -127,7 +125,6 @@ class AnthropicSpeaker(DialectSpeaker):
         return {"input_tokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """The description of one model."""
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
 
     def models(self) -> dict[str, Any]:

@@ -36,10 +36,10 @@ from workbench.models.reply_parts import Reported
 from workbench.wire.anthropic_bodies import is_anthropic_body
 from workbench.wire.chat_requests import AsGiven, ChatRequest
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.event_builder import EventBuilder, cost_in, usage_report
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.marks import shaped_like
 from workbench.wire.streams import joined_pieces, piece_index, stream_events
-from workbench.wire.talk import Talk, cost_in, usage_report
 from workbench.wire.values import content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class ChatDialect(Dialect):
     takes_plain = (str, list)
     alive_sign = b": held by workbench proxy\n\n"
 
-    def new_reader(self, talk: Talk) -> ChatReader:
-        """Return a reader that adds messages to a talk."""
-        return ChatReader(talk)
+    def new_reader(self, builder: EventBuilder) -> ChatReader:
+        """Return a reader that adds messages to a builder."""
+        return ChatReader(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the answer from its chunks."""
@@ -150,7 +150,6 @@ class ChatDialect(Dialect):
         return {**value, "content": shaped_like(value.get("content"), text)}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -200,8 +199,8 @@ class ChatDialect(Dialect):
 class ChatReader:
     """Reads messages one by one."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
+    def __init__(self, builder: EventBuilder) -> None:
+        self.builder = builder
         self._replies = 0
         self._functions: dict[str, str] = {}
         """The last call of each function, for results in the older form, which name no call."""
@@ -213,9 +212,9 @@ class ChatReader:
             text = text_of(content_of(message.get("content")))
             name = text_in(message, "role") if number == 1 else f"{text_in(message, 'role')} {number}"
             if text:
-                self.talk.add(SlotContent("system", name, text))
+                self.builder.add(SlotContent("system", name, text))
         for tool in list_in(body, "tools"):
-            self.talk.tool(tool)
+            self.builder.tool(tool)
         return len(first)
 
     def message(self, value: Any) -> None:
@@ -223,23 +222,23 @@ class ChatReader:
         self._carried(value, lambda: self.read_checked_message(value))
 
     def _carried(self, value: Any, read: Callable[[], None]) -> None:
-        before = len(self.talk.bodies)
+        before = len(self.builder.bodies)
         try:
             read()
         except Malformed:
-            del self.talk.bodies[before:]
-            self.talk.unknown("message", value)
+            del self.builder.bodies[before:]
+            self.builder.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
         """Read the answer to a request."""
-        self.talk.model = text_in(body, "model") or self.talk.model
+        self.builder.model = text_in(body, "model") or self.builder.model
         for choice in list_in(body, "choices")[:1]:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")
             message = dict_in(choice, "message")
             if message:
-                add_reply = partial(self._assistant, message, text_in(message, "name"), finish, self.talk.model)
+                add_reply = partial(self._assistant, message, text_in(message, "name"), finish, self.builder.model)
                 self._carried(message, add_reply)
-        return chat_usage(dict_in(body, "usage"), self.talk.model)
+        return chat_usage(dict_in(body, "usage"), self.builder.model)
 
     def read_checked_message(self, value: Any) -> None:
         """Read a message. Raises `Malformed` if the value is not a message."""
@@ -248,15 +247,15 @@ class ChatReader:
         author, call_id = text_in(value, "name"), text_in(value, "tool_call_id")
         match value.get("role"):
             case "system" | "developer" as role:
-                self.talk.add(SystemMessage(_content(value), role, author))
+                self.builder.add(SystemMessage(_content(value), role, author))
             case "user":
-                self.talk.add(UserMessage(_content(value), author))
+                self.builder.add(UserMessage(_content(value), author))
             case "assistant":
                 self._assistant(value, author)
             case "tool":
-                self.talk.add(ToolResult(call_id, _content(value), author))
+                self.builder.add(ToolResult(call_id, _content(value), author))
             case "function":
-                self.talk.add(ToolResult(self._functions.get(author, author), _content(value), author))
+                self.builder.add(ToolResult(self._functions.get(author, author), _content(value), author))
             case role:
                 raise Malformed(ROLES, role)
 
@@ -265,16 +264,16 @@ class ChatReader:
         reply = f"r{self._replies}"
         thinking = value.get("reasoning_content") or value.get("reasoning")
         if isinstance(thinking, str):
-            self.talk.add(Reasoning(without_surrogates(thinking), reply))
+            self.builder.add(Reasoning(without_surrogates(thinking), reply))
         calls = value.get("tool_calls") or []
         if not isinstance(calls, list):
             raise Malformed('a list under "tool_calls"', calls)
         legacy = value.get("function_call")
         content, refusal = _content(value), text_in(value, "refusal")
         if refusal and not content:
-            self.talk.add(AssistantMessage(refusal, reply, author, "refused", model))
+            self.builder.add(AssistantMessage(refusal, reply, author, "refused", model))
         elif content or not (calls or legacy):
-            self.talk.add(AssistantMessage(content, reply, author, finish, model))
+            self.builder.add(AssistantMessage(content, reply, author, finish, model))
         for call in calls:
             self._call(call, reply)
         if legacy:
@@ -289,7 +288,7 @@ class ChatReader:
             arguments = json.dumps(arguments, ensure_ascii=False)
         call_id, tool = text_in(call, "id"), without_surrogates(function["name"])
         self._functions[tool] = call_id
-        self.talk.add(ToolCall(call_id, tool, without_surrogates(arguments), reply))
+        self.builder.add(ToolCall(call_id, tool, without_surrogates(arguments), reply))
 
 
 def _content(value: dict[str, Any]) -> Content:
@@ -310,7 +309,6 @@ def _part(part: Any) -> Part:
 
 
 def chat_usage(used: dict[str, Any], model: str) -> Usage | None:
-    """The reported usage."""
     inside, outside = dict_in(used, "prompt_tokens_details"), dict_in(used, "completion_tokens_details")
     cached = number_in(inside, "cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "prompt_cache_hit_tokens")

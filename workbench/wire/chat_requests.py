@@ -41,7 +41,6 @@ def _is_prompt(entry: ChatEntry) -> bool:
 
 
 def said_in(message: dict[str, Any]) -> Content:
-    """The content of a message."""
     return content_of(message.get("content"))
 
 

@@ -120,7 +120,6 @@ class ChatSpeaker(DialectSpeaker):
         return error_json(refusal, model)
 
     def error_event(self) -> bytes:
-        """An error as a chunk."""
         return encoded_event(error_json(Refusal(500), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
@@ -128,7 +127,6 @@ class ChatSpeaker(DialectSpeaker):
         return {"input_tokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """The description of one model."""
         return {"id": name, "object": "model", "created": 0, "owned_by": "workbench"}
 
     def models(self) -> dict[str, Any]:

@@ -30,8 +30,6 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckedMessage:
-    """One message of the conversation."""
-
     role: str
     text: str = ""
     calls: tuple[WrittenCall, ...] = ()
@@ -47,8 +45,6 @@ class CheckedMessage:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """A request, read and checked."""
-
     messages: tuple[CheckedMessage, ...]
     tools: tuple[Json, ...] = ()
     """Definitions in OpenAI's form."""

@@ -5,7 +5,7 @@
   reports under `context_management.applied_edits` how many were cleared, and how many tokens. Nothing is kept from one
   request to the next: each answer reports everything cleared in its own request, and the client goes on sending it.
 - Anthropic and OpenAI also compact (`compact_...`, `compaction`). The answer has the summary as a block or an item,
-  which the dialects read as a compaction (`Talk.compacted`).
+  which the dialects read as a compaction (`EventBuilder.compacted`).
 - OpenAI's `truncation: auto` drops items from the beginning and does not report it. Only the reported size shows it
   (`sources/request_plans`).
 """
@@ -50,12 +50,8 @@ def applied_edits(answer: Any, asked: Mapping[str, Any] | None = None) -> Provid
 
 def _spared(asked: Mapping[str, Any] | None) -> frozenset[str]:
     edits = list_in(dict_in(asked, "context_management"), "edits")
-    names = [name for edit in edits if text_in(edit, "type").startswith(_RESULTS) for name in _excluded(edit)]
-    return frozenset(names)
-
-
-def _excluded(edit: Any) -> Iterable[str]:
-    return (name for name in list_in(edit, "exclude_tools") if isinstance(name, str))
+    clearing = (edit for edit in edits if text_in(edit, "type").startswith(_RESULTS))
+    return frozenset(name for edit in clearing for name in list_in(edit, "exclude_tools") if isinstance(name, str))
 
 
 def edits_by_reply(messages: Iterable[Any]) -> dict[str, ProviderEdits]:

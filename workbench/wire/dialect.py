@@ -15,9 +15,9 @@ from urllib.parse import quote
 from workbench.log.events import Body, DialectName, Usage
 from workbench.models.reply_parts import Reported
 from workbench.wire.chat_requests import ChatRequest
+from workbench.wire.event_builder import EventBuilder
 from workbench.wire.found_items import FoundItem, Kind, content_items, role_kind
 from workbench.wire.marks import shaped_like
-from workbench.wire.talk import Talk
 from workbench.wire.values import is_models, list_in, text_in
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class DialectReader(Protocol):
-    """Reads one conversation in a dialect and adds it to a talk."""
+    """Reads one conversation in a dialect and adds it to a builder."""
 
-    talk: Talk
+    builder: EventBuilder
 
     def head(self, body: dict[str, Any]) -> int:
         """Read the system prompt and the tools of a request. Return how many of its messages were the prompt."""
@@ -117,22 +117,22 @@ class Dialect(ABC):
     # Reading
 
     @abstractmethod
-    def new_reader(self, talk: Talk) -> DialectReader:
-        """Return a reader that adds messages of this dialect to a talk."""
+    def new_reader(self, builder: EventBuilder) -> DialectReader:
+        """Return a reader that adds messages of this dialect to a builder."""
 
     def read_request(self, body: dict[str, Any]) -> list[Body]:
         """Read a request as events: the slots, then its messages, in order."""
-        reader = self.new_reader(Talk(self.title))
+        reader = self.new_reader(EventBuilder(self.title))
         head = reader.head(body)
         for message in self.messages_in(body)[head:]:
             reader.message(message)
-        return reader.talk.bodies
+        return reader.builder.bodies
 
     def read_answer(self, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
         """Read an answer: its events, and the usage that it reports."""
-        reader = self.new_reader(Talk(self.title))
+        reader = self.new_reader(EventBuilder(self.title))
         used = reader.answer(body)
-        return reader.talk.bodies, used
+        return reader.builder.bodies, used
 
     @abstractmethod
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
@@ -198,7 +198,6 @@ class Dialect(ABC):
         return role_kind(text_in(message, "role"))
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """The items of a message."""
         yield from content_items(message, self.role_in(message))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:

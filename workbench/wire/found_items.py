@@ -41,7 +41,6 @@ def role_kind(role: str) -> Kind:
 
 
 def entry_text(value: Any) -> str:
-    """The text of an entry or a block."""
     return text_of(content_of([value])) if not isinstance(value, dict) or "type" in value else text_in(value, "text")
 
 

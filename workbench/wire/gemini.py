@@ -35,10 +35,10 @@ from workbench.log.events import (
 from workbench.models.reply_parts import Reported
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
+from workbench.wire.event_builder import EventBuilder, usage_report
 from workbench.wire.found_items import FoundItem, Kind, role_kind
 from workbench.wire.gemini_requests import gemini_request
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, usage_report
 from workbench.wire.values import (
     content_from,
     dict_in,
@@ -89,9 +89,9 @@ class GeminiDialect(Dialect):
     shows_results = True
     pairs_by_tool = True
 
-    def new_reader(self, talk: Talk) -> Contents:
-        """Return a reader that adds contents to a talk."""
-        return Contents(talk)
+    def new_reader(self, builder: EventBuilder) -> Contents:
+        """Return a reader that adds contents to a builder."""
+        return Contents(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the answer from its stream events, or from a list of the objects that would be in them."""
@@ -165,7 +165,6 @@ class GeminiDialect(Dialect):
         return {**value, key: {**given, "response": response}}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {self.header: key} if key else {}
 
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
@@ -189,7 +188,6 @@ class GeminiDialect(Dialect):
         return message if len(kept) == len(parts) else {**message, "parts": kept}
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return gemini_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -235,8 +233,8 @@ def _output_key(given: Any) -> str:
 class Contents:
     """Reads contents one by one. ADK's sessions consist of them, too."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
+    def __init__(self, builder: EventBuilder) -> None:
+        self.builder = builder
         self._replies = 0
         self._waiting: defaultdict[str, deque[str]] = defaultdict(deque)
         """The ids of calls without a response yet, by tool."""
@@ -249,11 +247,11 @@ class Contents:
         parts = list_in(system, "parts") if isinstance(system, dict) else [{"text": system}] if system else []
         text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
         if text:
-            self.talk.add(SlotContent("system", "system instruction", text))
+            self.builder.add(SlotContent("system", "system instruction", text))
         for tool in list_in(config, "tools"):
             declared = either(tool, "functionDeclarations")
             for each in declared if isinstance(declared, list) else [tool]:
-                self.talk.tool(gemini_definition(each))
+                self.builder.tool(gemini_definition(each))
         return 0
 
     def message(self, value: Any) -> None:
@@ -263,16 +261,16 @@ class Contents:
         elif isinstance(value, str):
             self.add_content({"parts": [value]})
         else:
-            self.talk.unknown("content", value)
+            self.builder.unknown("content", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
         """Read the answer to a request."""
-        self.talk.model = text_in(body, "modelVersion") or text_in(body, "model_version") or self.talk.model
+        self.builder.model = text_in(body, "modelVersion") or text_in(body, "model_version") or self.builder.model
         for candidate in list_in(body, "candidates")[:1]:
             finish = _FINISH.get(str(either(candidate, "finishReason")), "stop")
             self.add_content({**dict_in(candidate, "content"), "role": "model"}, finish=finish)
         used = either(body, "usageMetadata")
-        return gemini_usage(used if isinstance(used, dict) else {}, self.talk.model)
+        return gemini_usage(used if isinstance(used, dict) else {}, self.builder.model)
 
     def add_content(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
         """Add the events of a content. `author`: the agent's name, for a reply."""
@@ -288,7 +286,7 @@ class Contents:
             if thought:
                 signature = either(part, "thoughtSignature")
                 signature = json_text(signature) if isinstance(signature, str) else ""
-                self.talk.add(Reasoning(text_in(part, "text"), f"r{self._replies}", signature))
+                self.builder.add(Reasoning(text_in(part, "text"), f"r{self._replies}", signature))
             elif isinstance(call, dict):
                 self._call(call)
             elif isinstance(response, dict):
@@ -303,18 +301,18 @@ class Contents:
         content = content_from(parts)
         parts.clear()
         if role == "model":
-            self.talk.add(AssistantMessage(content, f"r{self._replies}", author, finish, self.talk.model))
+            self.builder.add(AssistantMessage(content, f"r{self._replies}", author, finish, self.builder.model))
         elif role == "system":
-            self.talk.add(SystemMessage(text_of(content)))
+            self.builder.add(SystemMessage(text_of(content)))
         else:
-            self.talk.add(UserMessage(content))
+            self.builder.add(UserMessage(content))
 
     def _call(self, call: dict[str, Any]) -> None:
         self._calls += 1
         tool = text_in(call, "name")
         call_id = text_in(call, "id") or f"call-{self._calls}"
         self._waiting[tool].append(call_id)
-        self.talk.call(call_id, tool, call.get("args"), f"r{self._replies}")
+        self.builder.call(call_id, tool, call.get("args"), f"r{self._replies}")
 
     def _response(self, response: dict[str, Any]) -> None:
         tool, call_id = text_in(response, "name"), text_in(response, "id")
@@ -327,7 +325,7 @@ class Contents:
         failed = isinstance(given, dict) and bool(given.get("error"))
         if isinstance(given, dict) and given.keys() <= {"output", "error", "result"} and len(given) == 1:
             given = next(iter(given.values()))
-        self.talk.result(call_id, json_text("" if given is None else given), failed, tool)
+        self.builder.result(call_id, json_text("" if given is None else given), failed, tool)
 
 
 def gemini_part(value: Any) -> Part:
@@ -355,7 +353,6 @@ def gemini_definition(tool: Any) -> Any:
 
 
 def gemini_usage(used: dict[str, Any], model: str) -> Usage | None:
-    """The reported usage."""
 
     def tokens(key: str) -> int:
         return number_in({key: either(used, key)}, key)

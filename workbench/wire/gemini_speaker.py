@@ -87,7 +87,6 @@ class GeminiSpeaker(DialectSpeaker):
         return checked_demand(request)
 
     def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """The answer as one candidate."""
         answer = played.answer
         parts: list[dict[str, Any]] = []
         if answer.reasoning:
@@ -119,7 +118,6 @@ class GeminiSpeaker(DialectSpeaker):
         return {"error": found}
 
     def error_event(self) -> bytes:
-        """An error as an event."""
         return encoded_event(self.error(Refusal(503), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
@@ -127,7 +125,6 @@ class GeminiSpeaker(DialectSpeaker):
         return {"totalTokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """The description of one model."""
         methods = ["generateContent", "countTokens"]
         return {"name": f"models/{name}", "displayName": name, **LIMITS, "supportedGenerationMethods": methods}
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from workbench.config.plugins import PluginRegistry
 from workbench.log.events import Usage
 from workbench.wire.dialect import Dialect, DialectReader
-from workbench.wire.talk import Talk
+from workbench.wire.event_builder import EventBuilder
 
 _RECOGNISERS: Final = {
     "recognises_body": False,
@@ -49,9 +49,9 @@ class _GuardedDialect:
 
         return call
 
-    def new_reader(self, talk: Talk) -> DialectReader:
-        made = self._registry.guarded(self.name, lambda: self._dialect.new_reader(talk), None)
-        return self._default.new_reader(talk) if made is None else _GuardedReader(self._registry, self.name, made)
+    def new_reader(self, builder: EventBuilder) -> DialectReader:
+        made = self._registry.guarded(self.name, lambda: self._dialect.new_reader(builder), None)
+        return self._default.new_reader(builder) if made is None else _GuardedReader(self._registry, self.name, made)
 
 
 class _GuardedReader:
@@ -61,7 +61,7 @@ class _GuardedReader:
         self._registry = registry
         self._name = name
         self._reader = reader
-        self.talk = reader.talk
+        self.builder = reader.builder
 
     def head(self, body: dict[str, Any]) -> int:
         return self._registry.guarded(self._name, lambda: self._reader.head(body), 0)

@@ -20,17 +20,13 @@ def mark_in(value: Any) -> Any:
     return own if isinstance(own, dict) else found
 
 
-def without_mark(value: Any) -> Any:
-    """An object without its own mark."""
-    return {key: each for key, each in value.items() if key != MARK}
-
-
 def shaped_like(value: Any, text: str) -> Any:
     """A text in the shape of the result that it replaces: a list stays a list, with one text part."""
     if isinstance(value, list):
         first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
         mark = mark_in(value)
-        return [{**without_mark(first or {"type": "text"}), "text": text, **({MARK: mark} if mark else {})}]
+        kept = {key: each for key, each in (first or {"type": "text"}).items() if key != MARK}
+        return [{**kept, "text": text, **({MARK: mark} if mark else {})}]
     if isinstance(value, dict):
         key = "content_items" if "content_items" in value and "content" not in value else "content"
         return {**value, key: shaped_like(value.get(key), text)}

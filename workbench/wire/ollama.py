@@ -42,11 +42,11 @@ from workbench.wire.checked_requests import (
     request_of,
 )
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.event_builder import EventBuilder, usage_report
 from workbench.wire.found_items import FoundItem
 from workbench.wire.ollama_requests import ollama_request
 from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, to_json
 from workbench.wire.streams import joined_pieces, parsed_json
-from workbench.wire.talk import Talk, usage_report
 from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, parsed, text_in
 
@@ -71,9 +71,9 @@ class OllamaDialect(Dialect):
     answer_keys = ("done",)
     stream_sign = '"done":'
 
-    def new_reader(self, talk: Talk) -> OllamaReader:
-        """Return a reader that adds the events of messages to `talk`."""
-        return OllamaReader(talk)
+    def new_reader(self, builder: EventBuilder) -> OllamaReader:
+        """Return a reader that adds the events of messages to `builder`."""
+        return OllamaReader(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Join the lines of a streamed answer into one answer."""
@@ -163,7 +163,6 @@ class OllamaDialect(Dialect):
         return {**body, "messages": [{"role": "system", "content": system}, *messages]}
 
     def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message without the key for thinking."""
         return {key: value for key, value in message.items() if key != "thinking"} if "thinking" in message else message
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
@@ -172,7 +171,8 @@ class OllamaDialect(Dialect):
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message. The arguments of calls become objects."""
-        calls = [{"function": _object_call(dict_in(call, "function"))} for call in list_in(message, "tool_calls")]
+        functions = [dict_in(call, "function") for call in list_in(message, "tool_calls")]
+        calls = [{"function": {**each, "arguments": parsed(each.get("arguments") or {})}} for each in functions]
         return {"message": {**message, **({"tool_calls": calls} if calls else {})}, "done": True} if message else {}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
@@ -180,15 +180,11 @@ class OllamaDialect(Dialect):
         return {"prompt_eval_count": used.prompt, "eval_count": used.completion}
 
 
-def _object_call(function: dict[str, Any]) -> dict[str, Any]:
-    return {**function, "arguments": parsed(function.get("arguments") or {})}
-
-
 class OllamaReader:
-    """Reads requests and answers, and adds their events to a `Talk`."""
+    """Reads requests and answers, and adds their events to a `EventBuilder`."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
+    def __init__(self, builder: EventBuilder) -> None:
+        self.builder = builder
         self._replies = 0
         self._calls = 0
         self._waiting: list[tuple[str, str]] = []
@@ -199,46 +195,46 @@ class OllamaReader:
         first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
         for number, message in enumerate(first, 1):
             if text := text_in(message, "content"):
-                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", text))
+                self.builder.add(SlotContent("system", "system" if number == 1 else f"system {number}", text))
         for tool in list_in(body, "tools"):
-            self.talk.tool(tool)
+            self.builder.tool(tool)
         return len(first)
 
     def message(self, value: Any) -> None:
         """Read a message of a request."""
         match text_in(value, "role"):
             case "system":
-                self.talk.add(SystemMessage(text_in(value, "content")))
+                self.builder.add(SystemMessage(text_in(value, "content")))
             case "user":
-                self.talk.add(UserMessage(content_from(_parts(value))))
+                self.builder.add(UserMessage(content_from(_parts(value))))
             case "assistant":
                 self._reply(value, "stop")
             case "tool":
                 self._result(value)
             case _:
-                self.talk.unknown("message", value)
+                self.builder.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
         """Read the answer to a request."""
-        self.talk.model = text_in(body, "model") or self.talk.model
+        self.builder.model = text_in(body, "model") or self.builder.model
         if dict_in(body, "message"):
-            self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.talk.model)
-        return usage_report(self.talk.model, number_in(body, "prompt_eval_count"), number_in(body, "eval_count"))
+            self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.builder.model)
+        return usage_report(self.builder.model, number_in(body, "prompt_eval_count"), number_in(body, "eval_count"))
 
     def _reply(self, value: dict[str, Any], finish: str, model: str = "") -> None:
         self._replies += 1
         reply, calls = f"r{self._replies}", list_in(value, "tool_calls")
         if text_in(value, "thinking"):
-            self.talk.add(Reasoning(text_in(value, "thinking"), reply))
+            self.builder.add(Reasoning(text_in(value, "thinking"), reply))
         content = content_from(_parts(value))
         if content or not calls:
-            self.talk.add(AssistantMessage(content, reply, finish=finish, model=model))
+            self.builder.add(AssistantMessage(content, reply, finish=finish, model=model))
         for call in calls:
             self._calls += 1
             function = dict_in(call, "function")
             tool, call_id = text_in(function, "name"), text_in(call, "id") or f"call-{self._calls}"
             self._waiting.append((tool, call_id))
-            self.talk.call(call_id, tool, function.get("arguments"), reply)
+            self.builder.call(call_id, tool, function.get("arguments"), reply)
 
     def _result(self, value: dict[str, Any]) -> None:
         """Add a result. Without an id it belongs to the first call that waits for one, of its tool if it names one."""
@@ -248,7 +244,7 @@ class OllamaReader:
         if found is not None:
             self._waiting.remove(found)
             tool, call_id = found
-        self.talk.result(call_id, content_of(value.get("content")), tool=tool)
+        self.builder.result(call_id, content_of(value.get("content")), tool=tool)
 
 
 def _parts(message: dict[str, Any]) -> list[Part]:
@@ -299,7 +295,6 @@ class OllamaSpeaker(DialectSpeaker):
         return checked_demand(request_of(events, body, stream=stream, max_tokens=positive_number(limit), schema=schema))
 
     def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """The answer as one message."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text}
         if answer.reasoning:
@@ -357,7 +352,6 @@ class OllamaSpeaker(DialectSpeaker):
         return {"prompt_eval_count": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """The description of one model."""
         return {
             "name": name,
             "model": name,

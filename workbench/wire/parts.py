@@ -18,8 +18,6 @@ _USUAL: Final = {"type": "ephemeral"}
 
 
 class Parts(NamedTuple):
-    """The parts of a body."""
-
     system: Any
     """The value under the key for the system prompt; None if there is none."""
     tools: list[Any] | None
@@ -48,7 +46,6 @@ def unmarked(value: Any) -> Unmarked:
 
 
 def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
-    """`unmarked` for several values."""
     return list(map(unmarked, values))
 
 
@@ -118,7 +115,6 @@ def _blocks(value: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _with_blocks(value: Any, blocks: list[Any]) -> Any:
-    """The value with other blocks."""
     return {**value, "content": blocks} if isinstance(value, dict) else blocks
 
 

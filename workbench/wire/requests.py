@@ -25,7 +25,6 @@ class RequestBodies:
             self.add_event(event)
 
     def add_event(self, event: Event) -> None:
-        """Add an event of the log."""
         match event.body:
             case RequestPart(hash=name, value=value):
                 self._parts.setdefault(name, value)

@@ -33,10 +33,10 @@ from workbench.wire.chat import OPENAI
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect
 from workbench.wire.earlier_responses import input_items
+from workbench.wire.event_builder import EventBuilder, usage_report
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.responses_requests import responses_request
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, usage_report
 from workbench.wire.values import content_of, dict_in, is_models, json_text, list_in, number_in, text_in
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class ResponsesDialect(Dialect):
     remembers_answers = True
     alive_sign = b": held by workbench proxy\n\n"
 
-    def new_reader(self, talk: Talk) -> ResponsesReader:
-        """Return a reader that adds items to a talk."""
-        return ResponsesReader(talk)
+    def new_reader(self, builder: EventBuilder) -> ResponsesReader:
+        """Return a reader that adds items to a builder."""
+        return ResponsesReader(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the response from its stream events."""
@@ -115,7 +115,6 @@ class ResponsesDialect(Dialect):
             yield _item(kind, message)
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
@@ -129,7 +128,6 @@ class ResponsesDialect(Dialect):
         return ResponsesSpeaker(self)
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
         return responses_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -176,8 +174,8 @@ def _item(kind: str, item: dict[str, Any]) -> FoundItem:
 class ResponsesReader:
     """Reads items one by one."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
+    def __init__(self, builder: EventBuilder) -> None:
+        self.builder = builder
         self._replies = 0
         self._speaking = False
         """Whether the last item was the model's."""
@@ -188,7 +186,7 @@ class ResponsesReader:
     def head(self, body: dict[str, Any]) -> int:
         """Read the instructions and the tools of a request, which are not in its items."""
         if text_in(body, "instructions"):
-            self.talk.add(SlotContent("system", "instructions", text_in(body, "instructions")))
+            self.builder.add(SlotContent("system", "instructions", text_in(body, "instructions")))
         self._tools(body)
         return 0
 
@@ -197,7 +195,7 @@ class ResponsesReader:
             if text_in(tool, "type") == "namespace":
                 self._tools(tool, text_in(tool, "name"))
             else:
-                self.talk.tool(responses_definition(tool), namespace)
+                self.builder.tool(responses_definition(tool), namespace)
 
     def message(self, value: Any) -> None:
         """Read an item. A bare text is the user's."""
@@ -212,29 +210,29 @@ class ResponsesReader:
             arguments = value.get(CALLS[kind])
             arguments = {"input": arguments} if kind == "custom_tool_call" else arguments
             call_id = text_in(value, "call_id") or text_in(value, "id")
-            self.talk.call(call_id, text_in(value, "name") or "local_shell", arguments, self._reply())
+            self.builder.call(call_id, text_in(value, "name") or "local_shell", arguments, self._reply())
         elif kind.endswith("_call_output"):
             self._speaking = False
             content, failed = self.output(value.get("output"))
-            self.talk.result(text_in(value, "call_id"), content, failed)
+            self.builder.result(text_in(value, "call_id"), content, failed)
         elif kind == "additional_tools":
             self._tools(value)
         elif kind in COMPACTIONS:
             self._speaking = False
-            self.talk.compacted(SEALED, "OpenAI", all_before=self._is_answer or self._replies > 0, sealed=True)
+            self.builder.compacted(SEALED, "OpenAI", all_before=self._is_answer or self._replies > 0, sealed=True)
         else:
-            self.talk.unknown(kind or "line", value)
+            self.builder.unknown(kind or "line", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
         """Read the answer to a request."""
-        self.talk.model = text_in(body, "model") or self.talk.model
+        self.builder.model = text_in(body, "model") or self.builder.model
         self._speaking = False
         self._finish = "length" if text_in(body, "status") == "incomplete" else "stop"
         self._is_answer = True
         for item in list_in(body, "output"):
             self.message(item)
         self._finish, self._is_answer = "stop", False
-        return responses_usage(dict_in(body, "usage"), self.talk.model)
+        return responses_usage(dict_in(body, "usage"), self.builder.model)
 
     def _reply(self) -> str:
         if not self._speaking:
@@ -245,19 +243,19 @@ class ResponsesReader:
     def _message(self, item: dict[str, Any]) -> None:
         role, content = text_in(item, "role"), content_of(item.get("content"))
         if role == "assistant":
-            self.talk.add(AssistantMessage(content, self._reply(), finish=self._finish, model=self.talk.model))
+            self.builder.add(AssistantMessage(content, self._reply(), finish=self._finish, model=self.builder.model))
             return
         self._speaking = False
         if role == "user":
             self.user(content)
         elif role in ("developer", "system"):
-            self.talk.add(SystemMessage(content, role))
+            self.builder.add(SystemMessage(content, role))
         else:
-            self.talk.unknown("message", item)
+            self.builder.unknown("message", item)
 
     def user(self, content: Content) -> None:
         """Add a message of the user."""
-        self.talk.add(UserMessage(content))
+        self.builder.add(UserMessage(content))
 
     def output(self, value: Any) -> tuple[Content, bool]:
         """A call's output, and whether it is an error."""
@@ -268,9 +266,9 @@ class ResponsesReader:
         text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
         reply, signature = self._reply(), text_in(item, "encrypted_content")
         if text or signature:
-            self.talk.add(Reasoning(text, reply, signature))
+            self.builder.add(Reasoning(text, reply, signature))
         else:
-            self.talk.leave_out("reasoning that is empty")
+            self.builder.leave_out("reasoning that is empty")
 
 
 def call_output(value: Any) -> tuple[Content, bool]:

@@ -17,11 +17,7 @@ def responses_request(chat: ChatRequest) -> dict[str, Any]:
     for entry in entries:
         items += [entry.value] if isinstance(entry, AsGiven) else _items(entry)
     tools = [{"type": "function", **_function(function_in(tool))} for tool in chat.tools]
-    return {
-        **({"instructions": prompt} if prompt else {}),
-        "input": items,
-        **({"tools": tools} if tools else {}),
-    }
+    return {**({"instructions": prompt} if prompt else {}), "input": items, **({"tools": tools} if tools else {})}
 
 
 def _items(message: dict[str, Any]) -> Iterator[dict[str, Any]]:

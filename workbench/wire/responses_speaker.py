@@ -19,8 +19,9 @@ from workbench.wire.checked_requests import (
     schema_in,
     unpaired,
 )
+from workbench.wire.dialect import Dialect
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
-from workbench.wire.speaking import SocketSpeaker, SpokenDialect, StreamedEvent, encoded_event
+from workbench.wire.speaking import SocketSpeaker, StreamedEvent, encoded_event
 from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import dict_in
 
@@ -43,7 +44,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
 
     always_reports = True
 
-    def __init__(self, dialect: SpokenDialect) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._earlier = EarlierResponses()
 
@@ -74,7 +75,6 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         return checked_demand(request)
 
     def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """The answer as one response."""
         output = _output(played.answer, request, ident)
         reason = played.answer.reason if played.finishes else ""
         made = {**_response(request, ident, reason, output), **self.reported(played.answer.usage)}
@@ -122,7 +122,6 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         return {"object": "response.input_tokens", "input_tokens": tokens}
 
     def error_event(self) -> bytes:
-        """An error as an event."""
         return encoded_event(self.error_frame(Refusal(500), ""), "error")
 
     def late_error_event(self, body: dict[str, Any], status: int) -> bytes:
@@ -208,7 +207,6 @@ _EMPTY: dict[str, dict[str, Any]] = {
 
 
 def _item(item: dict[str, Any], index: int, found: list[AnswerPiece]) -> Iterator[tuple[float, dict[str, Any]]]:
-    """The events of one item."""
     first, last, kind = found[0].at, found[-1].at, item["type"]
     place = {"item_id": item["id"], "output_index": index}
     yield first, {"type": "response.output_item.added", "output_index": index, "item": {**item, **_EMPTY[kind]}}

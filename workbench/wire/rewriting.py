@@ -15,15 +15,7 @@ from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.log.events import DialectName
-from workbench.wire.body_items import (
-    BodyItem,
-    Place,
-    PlacedItem,
-    Section,
-    items_in,
-    placed_items,
-    sections_of,
-)
+from workbench.wire.body_items import BodyItem, Place, PlacedItem, Section, items_in, placed_items, sections_of
 from workbench.wire.cache_marks import GONE, move_back
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.marks import mark_in

@@ -10,7 +10,7 @@ import pytest
 from tui.compaction.long_talk import SUMMARY
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, until
-from workbench.agent.compacting import CHANGED
+from workbench.agent.compaction_runner import CHANGED
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, UserMessage

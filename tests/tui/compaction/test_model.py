@@ -20,7 +20,7 @@ from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Failure, Revert
-from workbench.session.compacting import BUSY, STOPPED
+from workbench.session.compactions import BUSY, STOPPED
 from workbench.session.undoing import Which
 from workbench.session.worker import SessionWorker
 from workbench.sources.services import Services
@@ -188,7 +188,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
             await on.model.call_session(lambda work: partial(broken, work))
-        monkeypatch.setattr("workbench.session.compacting.compaction_panel_view", lambda inputs: 1 / 0)
+        monkeypatch.setattr("workbench.session.compactions.compaction_panel_view", lambda inputs: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()
         assert "ZeroDivisionError" in on.told

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tui.compaction.long_talk import SUMMARY, panel, rest, stored
 from tui.play import Script, answer, shown, told, top, until
-from workbench.agent.compacting import CHANGED
+from workbench.agent.compaction_runner import CHANGED
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
 from workbench.session.fault_reports import latest_report

@@ -36,8 +36,6 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool."""
-
     name: str
     kind: Kind
     description: str
@@ -63,8 +61,6 @@ class ProposedCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """Limits on the work of the tools."""
-
     command_seconds: float = 120
     """For a command whose call sets no timeout."""
     max_command_seconds: int = 600
@@ -78,9 +74,4 @@ class ToolLimits:
 
 def object_schema(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an object with only these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}

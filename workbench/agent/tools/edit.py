@@ -19,7 +19,6 @@ _COMPARED_LINES = 10_000
 
 
 def edit_tool(places: Places) -> Tool:
-    """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])

@@ -15,7 +15,5 @@ VariableNames = Annotated[
 
 
 class ToolSettings(Table, frozen=True):
-    """The `[tools]` table."""
-
     pass_env: VariableNames = ()
     """Variables with names like keys that commands may see."""

@@ -16,7 +16,6 @@ _DEEPEST = 64
 
 
 def list_tool(places: Places, limits: ToolLimits) -> Tool:
-    """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         folder = places.resolve_path(arguments.get("path", "."))

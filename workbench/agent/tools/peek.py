@@ -77,18 +77,13 @@ def stored_events(session: str) -> Sequence[Event]:
             return view.events()
 
 
-def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlier = stored_events) -> tuple[Tool, ...]:
+def peek_tools(events: Events, limits: ToolLimits | None = None) -> tuple[Tool, ...]:
     """The three tools for one session's log, and for the logs of the sessions that it continues."""
     limits = limits or ToolLimits()
-    wanted = {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": MOST,
-        "description": f"how much, default {TOKENS}",
-    }
+    wanted = {"type": "integer", "minimum": 1, "maximum": MOST, "description": f"how much, default {TOKENS}"}
 
     def look_up(arguments: Arguments) -> list[PeekedEvent]:
-        return peeked_events(events(), arguments["id"], earlier)
+        return peeked_events(events(), arguments["id"], stored_events)
 
     async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         return ToolOutcome(await in_background(lambda: _head(look_up(arguments), _room(arguments))))

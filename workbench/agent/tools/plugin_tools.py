@@ -13,10 +13,7 @@ from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.plugins import FAULTS, PROBLEMS, PluginRegistry, fault_words
 from workbench.config.tables import shown_value
 
-OWN_TOOLS = (
-    *("read_file", "list_files", "search_text", "run_command", "write_file", "edit_file"),
-    *RECALL_TOOLS,
-)
+OWN_TOOLS = (*("read_file", "list_files", "search_text", "run_command", "write_file", "edit_file"), *RECALL_TOOLS)
 """The names of our own tools, which are made for each session."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -20,8 +20,6 @@ _CLOCK_LINES = 4096
 
 
 class FileLines(NamedTuple):
-    """Some lines of a file."""
-
     data: bytes
     first: int
     last: int
@@ -33,7 +31,6 @@ class FileLines(NamedTuple):
 
 
 def read_tool(places: Places, limits: ToolLimits) -> Tool:
-    """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.resolve_path(arguments["path"])

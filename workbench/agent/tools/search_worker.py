@@ -51,8 +51,6 @@ def make_matcher(pattern: str, literal: bool, ignore_case: bool) -> Matcher:
 
 
 class Search:
-    """One running search."""
-
     def __init__(self, wanted: Mapping[str, Any], matcher: Matcher, out: TextIO) -> None:
         self._wanted = wanted
         self._matcher = matcher

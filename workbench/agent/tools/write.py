@@ -14,7 +14,6 @@ from workbench.config.writing import replace_file
 
 
 def write_tool(places: Places) -> Tool:
-    """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])

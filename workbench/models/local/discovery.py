@@ -41,8 +41,6 @@ class FoundModel:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server that answered."""
-
     kind: Kind
     url: str
     models: tuple[FoundModel, ...]

@@ -19,13 +19,7 @@ from workbench.compaction.progress import Progress, ReportProgress, ignore_progr
 from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.values import (
-    CompactionDecision,
-    CompactionPreview,
-    CompactionRefused,
-    SummaryDraft,
-    Trigger,
-)
+from workbench.compaction.values import CompactionDecision, CompactionPreview, CompactionRefused, SummaryDraft, Trigger
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
@@ -59,7 +53,7 @@ class PlannedCompaction(NamedTuple):
             raise Refused(CHANGED)
 
 
-class Compacting:
+class CompactionRunner:
     """Decides on the compactions of one session and makes them. The caller appends the resulting events to the log."""
 
     def __init__(self, compactor: Compactor, hooks: Hooks, ask: AskFirst | None = None) -> None:

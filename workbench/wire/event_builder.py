@@ -18,8 +18,8 @@ def is_sealed(body: Compaction) -> bool:
     return body.meta.get(SEALED_SUMMARY) is True
 
 
-class Talk:
-    """The events of a conversation so far. The reader of a dialect adds to it."""
+class EventBuilder:
+    """Builds the events of a conversation. The reader of a dialect adds to it."""
 
     def __init__(self, name: str, bodies: list[Body] | None = None) -> None:
         """`name`: the provider's or format's name, for entries that are not understood."""
@@ -49,12 +49,10 @@ class Talk:
         self.add(Compaction(first, self.last, summary, meta=noted))
 
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
-        """Add a tool call."""
         self._tools[call_id] = tool
         self.add(ToolCall(call_id, tool, json_text({} if arguments is None else arguments), reply))
 
     def result(self, call_id: str, content: Content, is_error: bool = False, tool: str = "") -> None:
-        """Add the result of a tool call."""
         self.add(ToolResult(call_id, content, tool or self._tools.get(call_id, ""), is_error))
 
     def tool(self, definition: Any, place: str = "") -> None:

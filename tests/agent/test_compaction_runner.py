@@ -238,7 +238,7 @@ async def test_by_hand_it_may_be_the_digest(session: Session, project: Path, gat
 async def test_what_was_agreed_to_is_made_or_nothing_is(session: Session, project: Path, gateway: Gateway) -> None:
     session.append(*talk(17))
     made = agent(session, project, gateway, **FULL)
-    planned = await made.compacting.plan(session.events(), digest=True)
+    planned = await made.compactions.plan(session.events(), digest=True)
     made.append(UserMessage("meanwhile"), AssistantMessage("yes", "later"))
     (compaction,) = bodies([step async for step in made.compact(planned, digest=True)], Compaction)
     selected = planned.preview.selected
@@ -246,7 +246,7 @@ async def test_what_was_agreed_to_is_made_or_nothing_is(session: Session, projec
     assert compaction.meta["tokens_before"] == planned.preview.tokens_before
     with pytest.raises(Refused, match="has changed"):
         await anext(made.compact(planned, digest=True))
-    assert not made.compacting.busy.locked()
+    assert not made.compactions.busy.locked()
 
 
 @requirement("codex", "failures", "a compaction that came to nothing is recorded with its error")
@@ -276,7 +276,7 @@ async def test_a_cancel_leaves_nothing_behind(session: Session, project: Path) -
         assert await request.outcome == "gone"
         await gateway.close()
     assert (made.plan.totals, len(session)) == before
-    assert not made.compacting.busy.locked()
+    assert not made.compactions.busy.locked()
 
 
 async def test_a_turn_does_not_wait_for_one_that_is_made_in_the_background(session: Session, project: Path) -> None:

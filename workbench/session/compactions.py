@@ -10,16 +10,15 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from workbench.agent.compacting import PlannedCompaction
+from workbench.agent.compaction_runner import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
 from workbench.compaction.progress import Progress
 from workbench.compaction.record import CATEGORY, CompactionEntry, read_details
 from workbench.compaction.values import CompactionDecision
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
@@ -124,14 +123,14 @@ class SessionCompactions:
     async def _look_at_now(self, opened: OpenSession) -> None:
         self._stale = False
         inputs = self._inputs(opened)
-        made = await asyncio.wrap_future(background(partial(compaction_panel_view, inputs)))
+        made = await in_background(compaction_panel_view, inputs)
         if opened is self._opened:
             self._view, self._view_of = made, inputs.length_and_setup
             self._put()
 
     async def _look_at_past(self, work: Callable[[], PastOffer]) -> None:
         past, self._look_back = self._past, None
-        made = await asyncio.wrap_future(background(work))
+        made = await in_background(work)
         if past is self._past:
             self._past = made
             self._put()
@@ -343,8 +342,7 @@ class SessionCompactions:
     async def audit_again(self, entry: CompactionEntry) -> PastAudit:
         """Compare one past compaction with its originals again, and return that audit."""
         opened = self.current()
-        work = partial(audit_again, opened.setup, tuple(opened.events), entry)
-        return await asyncio.wrap_future(background(work))
+        return await in_background(audit_again, opened.setup, tuple(opened.events), entry)
 
 
 def _closes(event: Event) -> bool:
