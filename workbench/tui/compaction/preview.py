@@ -127,18 +127,16 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         if self.stage == "draft" and self.read_only == FILE:
             offered = (OF_A_FILE, *offered[1:])
         elif self.stage == "look":
-            offered = tuple(each for each in offered if self._offers(each.name))
+            offered = tuple(each for each in offered if self._offers(each.action))
         self.buttons.buttons = offered
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable letter keys while the user types in the draft."""
         return action != "agree" or (self.stage == "look" and not self.read_only)
 
-    def _offers(self, name: str) -> bool:
+    def _offers(self, action: str) -> bool:
         """Whether a button is available. A file cannot be compacted at once; without a model, a digest is no choice."""
-        if name == "agree":
-            return not self.read_only
-        return name != "digest" or self._has_model
+        return not self.read_only if action == "agree" else action != "digest" or self._has_model
 
     @property
     def _has_model(self) -> bool:
@@ -370,22 +368,11 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):
             self.dismiss()
 
-    # Buttons and facts
+    # Facts
 
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        if event.name == "switch":
-            (self.facts if self.editor.has_focus else self.editor).focus()
-        else:
-            {
-                "draft": self.action_draft,
-                "agree": self.action_agree,
-                "digest": self.action_digest,
-                "accept": self.action_accept,
-                "add": self.action_add,
-                "leave": self.action_leave,
-            }[event.name]()
+    def action_switch(self) -> None:
+        """Move the focus between the summary and the facts."""
+        (self.facts if self.editor.has_focus else self.editor).focus()
 
     @on(FactList.SourceWanted)
     def _source(self, message: FactList.SourceWanted) -> None:

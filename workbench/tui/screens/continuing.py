@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -146,13 +146,3 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     def action_leave(self) -> None:
         """Stop writing, and close."""
         self.dismiss(False)
-
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        {
-            "write": self.action_write,
-            "digest": self.action_digest,
-            "begin": self.action_begin,
-            "leave": self.action_leave,
-        }[event.name]()
