@@ -26,10 +26,6 @@ class EditAndResend(Message):
     text: str
 
 
-class Retry(Message):
-    """Ask the model again."""
-
-
 class Interrupt(Message):
     """Stop the model; the answer so far is kept."""
 

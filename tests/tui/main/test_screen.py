@@ -57,7 +57,7 @@ async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monk
         await until(lambda: screen.arrangement.active == "context")
         screen.post_message(messages.Jump(you.seq, "chat"))
         await until(lambda: screen.arrangement.active == "chat")
-        screen.post_message(messages.Retry())
+        screen.post_message(messages.Run("retry"))
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await settle(pilot)
         assert "Ask rehearsal again? That sends about" in shown(pilot.app)

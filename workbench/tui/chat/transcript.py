@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from workbench.tui.chat.window import Window
-from workbench.tui.messages import Jump, MarkEvent, Retry
+from workbench.tui.messages import Jump, MarkEvent, Run
 from workbench.tui.observing import observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import ChatEntry
@@ -160,7 +160,7 @@ class TranscriptView(Window, inherit_bindings=False):
 
     def action_retry(self) -> None:
         """Ask the model again; the command asks for confirmation."""
-        self.post_message(Retry())
+        self.post_message(Run("retry"))
 
     def action_inspect(self) -> None:
         """Show the entry in the inspector."""

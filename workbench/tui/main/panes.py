@@ -17,7 +17,6 @@ from workbench.config.errors import Refused
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.header import Header
 from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
@@ -105,10 +104,6 @@ class PaneScreen(Screen[None]):
     def resize(self, columns: int, lines: int) -> None:
         """Move the borders by a number of steps to the right and down."""
         self.arrangement = self.arrangement.resized(columns, lines)
-
-    @on(Header.PaneClicked)
-    def _tab(self, message: Header.PaneClicked) -> None:
-        self.focus_pane(message.pane)
 
     @on(Timeline.SearchWanted)
     def _search(self) -> None:

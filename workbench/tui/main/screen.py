@@ -21,7 +21,7 @@ from workbench.sources.options import Detour
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
-from workbench.tui.main.header import Header, held_key
+from workbench.tui.main.header import held_key
 from workbench.tui.main.session_panes import SessionPanes
 from workbench.tui.main.timeline import LETTERS
 from workbench.tui.themes import load_themes
@@ -70,14 +70,6 @@ class MainScreen(SessionPanes):
         self.held = held
 
     # Messages from the panes
-
-    @on(Header.HeldClicked)
-    def _held(self) -> None:
-        self.run_by_name("held")
-
-    @on(Header.SplitClicked)
-    def _split(self) -> None:
-        self.run_by_name("split")
 
     @on(messages.Send)
     def send_or_run(self, message: messages.Send) -> None:
@@ -135,10 +127,6 @@ class MainScreen(SessionPanes):
     @on(messages.EditAndResend)
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:
         self.model.edit_and_resend(message.seq, message.text)
-
-    @on(messages.Retry)
-    def _retry(self) -> None:
-        self.run_by_name("retry")
 
     @on(messages.Interrupt)
     def _interrupt(self) -> None:
