@@ -10,11 +10,10 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from tui.small_app import SmallApp
-from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.report import Report
-from workbench.tui.widgets.text_dialog import TextDialog
+from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 
 DIALOGS: dict[str, Callable[[], ModalScreen[Any]]] = {
     "confirm": lambda: ConfirmDialog("delete", "This deletes the session.", "delete it", "keep it"),

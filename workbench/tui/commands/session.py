@@ -61,14 +61,11 @@ async def choose_model(host: Host) -> str:
     return await host.show_and_wait(ModelsScreen(host)) or ""
 
 
-async def ask_for_text(
-    host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None
-) -> str:
+async def ask_for_text(host: Host, title: str, text: str, about: str, check: Callable[[str], object] = str) -> str:
     """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
-    asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
-    return (await host.show_and_wait(asking) or "").strip()
+    return (await host.show_and_wait(TextDialog(title, text, about, check)) or "").strip()
 
 
 def new_file(text: str) -> None:
