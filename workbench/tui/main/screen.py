@@ -64,7 +64,7 @@ class MainScreen(SessionPanes):
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.proxy_states))
         if held > self.held:
-            self.alerts.send_alert(f"{counted(held, 'request')} held at a breakpoint")
+            self.send_alert(f"{counted(held, 'request')} held at a breakpoint")
         if held > self.held and self.is_current:  # with a screen over the panes, the user probably sees them already
             self.show_notice(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held
