@@ -32,7 +32,7 @@ from workbench.tui.steady_app import SteadyApp
 from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
 from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
-from workbench.tui.widgets.filter_field import FilterField
+from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.messages import Send
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.finder import Finder, bindings_of_class
 from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.input_line import FilterField
 
 pytestmark = pytest.mark.usefixtures("project")
 

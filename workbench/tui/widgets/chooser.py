@@ -17,7 +17,7 @@ from textual.widgets import option_list as options_of
 
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.filter_field import FilterField
+from workbench.tui.widgets.input_line import FilterField
 
 MOST = 200
 """The most options to show; typing filters them."""

@@ -23,8 +23,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import join_cells, one_line
 from workbench.tui.widgets.columns import Column, Row, header_line, row_line
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_names
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from textual.widgets import Input, Static
 from workbench.context.items import SIGNS, state_words
 from workbench.tui.widgets.cells import wrapped_line
 from workbench.tui.widgets.command import Command, Registry
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.hints import Hints
+from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_names
 
 STATES = {
