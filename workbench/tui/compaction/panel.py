@@ -6,7 +6,7 @@ The panel observes the session and posts messages (`Run`, `Jump`). It computes n
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from workbench.config.text import printable
+from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
@@ -70,13 +71,19 @@ class NextLine(Observing, Widget):
         return descriptions.next_line(view) if view.past is None else descriptions.past_line(view.past)
 
 
-class WouldLine(Observing, WrappedLines):
-    """What a compaction would summarise and keep: now, or at the selected past request."""
+class CompactionLines(Observing, WrappedLines):
+    """Lines about compaction, in the words of `describe`."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
+    def __init__(
+        self, session: ObservableSession, describe: Callable[[CompactionView, int], Sequence[Content]], classes: str
+    ) -> None:
+        super().__init__(session, classes=classes)
+        self._describe = describe
+
     def lines(self, width: int) -> Sequence[Content]:
-        return descriptions.would_lines(self.compaction, width) if self.compaction is not None else []
+        return self._describe(self.compaction, width) if self.compaction is not None else []
 
 
 class WayLine(Observing, WrappedLines):
@@ -91,15 +98,6 @@ class WayLine(Observing, WrappedLines):
     def lines(self, width: int) -> Sequence[Content]:
         way = self.compaction.way if self.compaction is not None else None
         return list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
-
-
-class LastLine(Observing, WrappedLines):
-    """The newest compaction, or why there is none."""
-
-    compaction = observed(lambda session: session.compaction, layout=True)
-
-    def lines(self, width: int) -> Sequence[Content]:
-        return descriptions.last_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):
@@ -127,10 +125,10 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
                 yield NextLine(self.session)
                 yield Plot(self.session)
             with Vertical(classes="compaction--facts"):
-                yield WouldLine(self.session)
+                yield CompactionLines(self.session, descriptions.would_lines, "compaction--would")
                 yield HistoryList()
         yield WayLine(self.session)
-        yield LastLine(self.session)
+        yield CompactionLines(self.session, descriptions.last_lines, "compaction--last")
 
     def hints(self) -> Hints:
         """The panel's keys, the most important first."""

@@ -30,7 +30,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
-from workbench.tui.compaction.source import SourceScreen, seqs_of, source_page
+from workbench.tui.compaction.source import seqs_of, source_page, source_screen
 from workbench.tui.observing import Observing, observed
 from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
@@ -378,7 +378,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     def _source(self, message: FactList.SourceWanted) -> None:
         """Show the source of a fact over the draft."""
         if self._preview is not None:
-            self.app.push_screen(SourceScreen(self._preview.selected, message.seq))
+            self.app.push_screen(source_screen(self._preview.selected, message.seq))
 
 
 def _same_effect(one: CompactionPreview, other: CompactionPreview) -> bool:
