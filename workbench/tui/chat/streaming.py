@@ -34,7 +34,6 @@ class Blocks:
         """Whether the last line was blank."""
 
     def feed(self, more: str) -> None:
-        """Add text."""
         self.rest += more
         while (end := self.rest.find("\n", self._looked)) >= 0:
             self._line(self.rest[self._looked : end], self._looked, end + 1)
@@ -90,7 +89,6 @@ class Tail:
         """The characters between that row and the one before it; None if the row starts a line of the text."""
 
     def feed(self, more: str) -> None:
-        """Add text."""
         self._text += more
         if self.rows:
             self.rows.pop()
@@ -122,7 +120,6 @@ class Growing:
         self._tail = Tail(markdown.prose_width(width))
 
     def feed(self, text: str) -> None:
-        """Add what is new. `text` is the whole answer so far, which only ever grows."""
         more = text[self._raw :]
         if more.endswith("\r"):
             more = more[:-1]  # perhaps the first half of a line break; it is read with the second half

@@ -237,7 +237,6 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
 
     @property
     def allow_select(self) -> bool:
-        """Text can be selected with the mouse."""
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:

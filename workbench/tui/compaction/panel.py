@@ -57,7 +57,6 @@ class NextLine(Observing, Widget):
         self._clock = self.set_interval(TICK, self.refresh, pause=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Start or stop the timer."""
         (self._clock.resume if view is not None and view.running is not None else self._clock.pause)()
 
     def render(self) -> Content:
@@ -147,7 +146,6 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self._set_title()
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Update the title and the history."""
         self._set_title()
         self.history.show(view.history if view is not None else ())
         self.history.display = view is not None and bool(view.history)

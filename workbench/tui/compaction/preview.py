@@ -218,7 +218,6 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._write(not self._has_model)
 
     def action_digest(self) -> None:
-        """Draft the summary without a model."""
         self._write(True)
 
     def _write(self, digest: bool) -> None:

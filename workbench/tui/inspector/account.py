@@ -161,7 +161,6 @@ class AccountScreen(TextScreen):
         yield TextReader()
 
     def action_turns(self) -> None:
-        """Switch between requests and turns."""
         self.by = "turn" if self.by == "request" else "request"
         self._fill()
 

@@ -142,13 +142,11 @@ class Detail(Vertical):
         self._fill()
 
     def action_tab(self, tab: str) -> None:
-        """Show another tab."""
         self._picked = True
         self.tab = tab
         self._fill()
 
     def action_turn(self, by: int) -> None:
-        """Show the next or previous tab."""
         keys = [tab.key for tab in TABS]
         at = keys.index(self.tab) if self.tab in keys else 0
         self.action_tab(keys[(at + by) % len(keys)])

@@ -130,7 +130,6 @@ class InspectorPane(DecidingPane):
         self.row_list.reveal(seq, whatever=False)
 
     def watch_detailed(self) -> None:
-        """Update the hints."""
         self.post_message(HintsChanged())
 
     # Changes of the session
@@ -329,11 +328,9 @@ class InspectorPane(DecidingPane):
         self.post_message(Run("explain"))
 
     def action_request(self) -> None:
-        """Show the request."""
         if self.shown is not None:
             self.app.push_screen(RequestScreen(self.session, self.shown))
 
     def action_account(self) -> None:
-        """Show the ledger."""
         if self.shown is not None:
             self.app.push_screen(AccountScreen(self.shown))

@@ -172,18 +172,15 @@ class RowList(Observing, Vertical):
         return not self.ask.has_focus if action in ("filter", "search") else True
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.ask.open("filter", self.wish.filter.text, "filter: words, state:truncated, tool:read_file, >2000 …")
         self.update_foot()
 
     def action_group(self) -> None:
-        """Use the next grouping."""
         group = GROUPINGS[(GROUPINGS.index(self.wish.group) + 1) % len(GROUPINGS)]
         self._folded = frozenset() if group else AS_SENT
         self.wish = self.wish._replace(group=group)
 
     def action_sort(self) -> None:
-        """Use the next sort order."""
         at = SORTINGS.index(self.wish.sort)
         self.wish = self.wish._replace(sort=SORTINGS[(at + 1) % len(SORTINGS)])
 
@@ -253,7 +250,6 @@ class RowList(Observing, Vertical):
     # Search
 
     def action_search(self) -> None:
-        """Open the search line."""
         self.ask.open("search", "", "search: words, or what a filter takes")
         self.update_foot()
 

@@ -188,15 +188,12 @@ class RowsView(Observing, VirtualList[Look]):
             self.scroll_to(y=line - height + 1, animate=False, force=True)
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
         self.cursor += lines
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
         self.cursor += pages * self.page_lines
 
     def action_edge(self, side: int) -> None:
-        """Move the cursor to the first or the last line."""
         self.cursor = 0 if side < 0 else self._count - 1
 
     def action_range(self) -> None:

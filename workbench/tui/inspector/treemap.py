@@ -177,7 +177,6 @@ class Treemap(Observing, Widget, can_focus=True):
             self.cursor = nearest
 
     def action_edge(self, at: int) -> None:
-        """Move to the first or the last box."""
         self.cursor = range(len(self.boxes))[at] if self.boxes else 0
 
     def action_open(self) -> None:

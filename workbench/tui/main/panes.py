@@ -77,7 +77,6 @@ class PaneScreen(Screen[None]):
 
     @property
     def active_pane(self) -> PaneName:
-        """The pane that has or last had the focus."""
         return self.arrangement.active
 
     def active_keys(self) -> list[Keys]:
@@ -88,7 +87,6 @@ class PaneScreen(Screen[None]):
     # What is shown
 
     def toggle_split(self) -> bool:
-        """Show all panes, or only the focused one; returns whether all are shown."""
         if self.fitted.narrow:
             raise Refused(
                 f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
@@ -97,12 +95,10 @@ class PaneScreen(Screen[None]):
         return self.fitted.is_split
 
     def hide(self, name: PaneName | None) -> None:
-        """Hide or show a pane; None: all panes next to the chat."""
         shown = replace(self.arrangement, split=True)
         self.arrangement = shown.toggled_side() if name is None else shown.toggled(name)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Move the borders by a number of steps to the right and down."""
         self.arrangement = self.arrangement.resized(columns, lines)
 
     @on(Timeline.SearchWanted)

@@ -143,11 +143,9 @@ class MainScreen(SessionPanes):
     # Commands
 
     def action_command(self, name: str) -> None:
-        """Run a command by its key."""
         self.run_by_name(name)
 
     def action_letter(self, name: str) -> None:
-        """Run a command by a letter key."""
         self.run_by_name(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -160,7 +158,6 @@ class MainScreen(SessionPanes):
         return super().check_action(action, parameters)
 
     def run_by_name(self, name: str, argument: str = "") -> None:
-        """Run a command by its name."""
         self.run_command(self.REGISTRY[name], argument)
 
     def run_command(self, command: Command, argument: str = "") -> None:
@@ -193,10 +190,9 @@ class MainScreen(SessionPanes):
         except WorkbenchError as error:
             self.show_notice(str(error), "error")
 
-    # The Host for commands, dialogs and other screens
+    # For commands, dialogs and other screens: `Host` describes these
 
     async def make_writable(self) -> bool:
-        """If a file is open, ask whether to make a session from it; returns whether there is a session."""
         if self.model.state.read_only == FILE:
             shown = self.model.state.shown
             more = f" {AS_RECORDED}" if shown is not None and shown.view == "recorded" else ""
@@ -211,28 +207,22 @@ class MainScreen(SessionPanes):
         return not why_not
 
     def push(self, screen: Screen[Any]) -> None:
-        """Show a screen over the panes."""
         self.app.push_screen(screen)
 
     async def show_and_wait(self, screen: Screen[T]) -> T | None:
-        """Show a screen and wait for its result."""
         return await self.app.push_screen_wait(screen)
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
-        """Call a function with the open session, in the session's thread."""
         return await self.model.call_with_session(question)
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread, so that it does not block the screen."""
         return await asyncio.wrap_future(background(work))
 
     def copy(self, text: str) -> None:
-        """Put a text on the clipboard."""
         self.app.copy_to_clipboard(text)
 
     @property
     def theme(self) -> str:
-        """The name of the theme."""
         return self.app.theme
 
     @theme.setter
@@ -247,46 +237,37 @@ class MainScreen(SessionPanes):
         self.post_message(messages.Jump(seq, pane))
 
     def show_request(self) -> None:
-        """Show the request in the inspector."""
         self.inspector.action_request()
 
     def show_effects(self) -> None:
-        """Show them in the inspector."""
         self.inspector.find_effects()
 
     @property
     def request_shown(self) -> int | None:
-        """The number of the selected request, if any."""
         shown = self.model.state.shown
         return None if shown is None else shown.at
 
     def go_to_request(self, number: str) -> None:
-        """Select a request by its number."""
         self.timeline.go_to(number)
 
     def back_to_input(self) -> bool:
-        """Focus the composer; returns whether it changed anything."""
         if is_working(self.model.state.activity) or self.chat.composer.has_focus:
             return False
         self.focus_pane("chat")
         return True
 
     def walk(self, by: int) -> None:
-        """Step along the timeline."""
         self.timeline.action_step(by)
 
     def toggle_side_requests(self) -> None:
-        """Toggle whether the timeline stops at side requests."""
         self.timeline.toggle_alone()
 
     def focus_timeline(self) -> None:
-        """Focus the timeline, if it is shown."""
         if not self.timeline.display:
             raise Refused("no request was made yet: there is no timeline")
         self.timeline.focus()
 
     def show_ledger(self) -> None:
-        """Show the ledger in the inspector."""
         self.inspector.action_account()
 
     def show_help(self) -> None:
@@ -294,10 +275,8 @@ class MainScreen(SessionPanes):
         self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
 
     def show_palette(self) -> None:
-        """Open the command palette."""
         self.app.action_command_palette()
 
     async def leave(self, detour: Detour | None = None) -> None:
-        """Quit. A streaming answer is kept so far."""
         await self.model.close()
         self.app.exit(detour)

@@ -131,5 +131,4 @@ class SessionPanes(Observing, PaneScreen):
             self.show_notice(notice.text, notice.severity, notice.title)
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Show a notice in the corner."""
         self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's

@@ -113,7 +113,6 @@ class BreakScreen(Finder[None]):
     # Changing
 
     def choose_row(self, value: str) -> None:
-        """Open a request, or add a breakpoint."""
         kind, _, rest = value.partition(" ")
         if kind == "held":
             self._open(rest)

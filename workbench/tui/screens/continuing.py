@@ -101,7 +101,6 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             self._write(self.offer)
 
     def action_digest(self) -> None:
-        """Write the summary without a model."""
         if self.offer is not None:
             self._write(self.offer, digest=True)
 
@@ -128,7 +127,6 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.status.update(Content.styled(printable(problem), "bold $error"))
 
     def action_begin(self) -> None:
-        """Start the new session with the current text."""
         if self.draft is not None:
             self._begin(self.draft, self.editor.text)
 

@@ -164,7 +164,6 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         return preview_overrides(before, choice_of(chosen, shown.queries), shown.queries), before
 
     def action_other(self) -> None:
-        """Switch to the other order."""
         self.order = OTHER[self.order]
 
     def action_order(self, order: FreeOrder) -> None:
@@ -179,7 +178,6 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.dismiss(self.made)
 
     def action_leave(self) -> None:
-        """Close without a change."""
         self.dismiss(None)
 
 

@@ -114,7 +114,6 @@ class HeldScreen(RequestItemsScreen[bool]):
         self._release(self._changed.order)
 
     def action_as_it_was(self) -> None:
-        """Release it unchanged."""
         self._release(ReleaseOrder("as_it_was"))
 
     @work(group="ask", exclusive=True)

@@ -120,6 +120,5 @@ class WayDialog(ModalScreen[Answer]):
         self.query_one(".dialog--question", Static).update("\n".join(printable_lines(effect)))
 
     def action_answer(self, answer: Answer) -> None:
-        """Close with an answer."""
         if answer != "look" or self._is_look:
             self.dismiss(answer)

@@ -110,11 +110,9 @@ class PoliciesScreen(Finder[PolicyChoice]):
         return join_blocks(title, about, self._on_the_way(ref), facts, turned)
 
     def choose_row(self, value: str) -> None:
-        """Use the policy."""
         self.dismiss(PolicyChoice(value))
 
     def action_edit(self) -> None:
-        """Open the knobs of the policy."""
         if self.marked is not None:
             self.dismiss(PolicyChoice(self.marked, edit=True))
 

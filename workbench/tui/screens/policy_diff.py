@@ -108,7 +108,6 @@ class PolicyDiffScreen(Finder[str]):
         return Content.assemble(head, "\n", text_lines(text)) if text else head
 
     def choose_row(self, value: str) -> None:
-        """Show both texts in full."""
         pair = (self._pairs or {})[value]
         title = "an item" if pair.item.seq is None else f"event {pair.item.seq}"
         weight = sum(len(item.text or "") for item in pair if item is not None)

@@ -125,7 +125,6 @@ class PolicyEditor(Finder[PolicyChange]):
     # Changing
 
     def choose_row(self, value: str) -> None:
-        """Change the knob's value."""
         self._change(value)
 
     @work

@@ -190,18 +190,15 @@ class RequestItemsScreen(Finder[T]):
         self._on_marked(lambda path: with_excluded(self._changed.rewrite, path))
 
     def action_mask(self) -> None:
-        """Replace the item by a marker."""
         edit = self._edit
         if edit is not None:
             self._on_marked(lambda path: with_masked(self._changed.rewrite, path, edit.marker(path)))
 
     def action_restore(self) -> None:
-        """Restore the item."""
         self._on_marked(lambda path: with_restored(self._changed.rewrite, path))
 
     @work(group="ask", exclusive=True)
     async def action_edit(self) -> None:
-        """Edit the item's text."""
         path = self.marked
         if path is None or self._edit is None:
             return
@@ -244,7 +241,6 @@ class RequestItemsScreen(Finder[T]):
             self._change(replace(self._changed.rewrite, parameters=changes))
 
     def action_end(self, is_last: bool) -> None:
-        """Go to the first or the last item."""
         self.found.action_last() if is_last else self.found.action_first()
 
 

@@ -208,7 +208,6 @@ class SessionsScreen(Finder[SessionChoice]):
         self.dismiss(SessionChoice(value, hit.seq if hit else None))
 
     def action_new(self) -> None:
-        """Start a new session."""
         self.dismiss(SessionChoice(""))
 
     # Changing
@@ -220,7 +219,6 @@ class SessionsScreen(Finder[SessionChoice]):
         return self._infos.get(self.marked or "")
 
     def action_rename(self) -> None:
-        """Rename the marked session."""
         if (info := self._ours("renamed")) is not None:
             self._rename(info.id, info.title)
 
@@ -238,7 +236,6 @@ class SessionsScreen(Finder[SessionChoice]):
             await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")
 
     def action_fork(self) -> None:
-        """Copy the marked session."""
         if (info := self._ours("forked")) is not None:
             self._fork(info.id)
 

@@ -15,8 +15,6 @@ from workbench.tui.widgets.wrapped_lines import WrappedLines, flow_pieces
 
 
 class Button(NamedTuple):
-    """A button with its key."""
-
     key: str
     """The key as Textual names it in a `Binding`, for example `ctrl+s`."""
     action: str

@@ -24,8 +24,6 @@ MOST = 200
 
 
 class Option(NamedTuple):
-    """An option of the list."""
-
     value: str
     label: str
     note: str = ""
@@ -96,5 +94,4 @@ class Chooser(ModalScreen[str]):
         self.dismiss(event.option.id or "")
 
     def action_leave(self) -> None:
-        """Close without a choice."""
         self.dismiss("")

@@ -77,7 +77,6 @@ class TextReader(Vertical):
         self.foot.content = join_cells(parts, max(1, self.foot.size.width))
 
     def action_find(self) -> None:
-        """Open the search line."""
         self.ask.open("search", "")
 
     @on(InputLine.Entered)
@@ -96,11 +95,9 @@ class TextReader(Vertical):
         message.stop()  # the search starts with Enter
 
     def action_step(self, by: int) -> None:
-        """Go to another match."""
         self.view.step(by)
 
     def action_copy(self) -> None:
-        """Copy the text to the clipboard."""
         copy_to_clipboard(self, self.view.page.copy)
 
 

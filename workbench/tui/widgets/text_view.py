@@ -167,15 +167,12 @@ class TextView(ScrollView, can_focus=True):
     # Scrolling, without animation
 
     def action_line(self, by: int) -> None:
-        """Scroll by a line."""
         self.scroll_to(y=self.scroll_offset.y + by, animate=False)
 
     def action_page(self, by: int) -> None:
-        """Scroll by a page, with one line of overlap."""
         self.action_line(by * max(1, self.scrollable_content_region.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """Scroll to the beginning or the end."""
         self.scroll_to(y=0 if side < 0 else self.max_scroll_y, animate=False)
 
     # Searching
@@ -234,7 +231,6 @@ class TextView(ScrollView, can_focus=True):
 
     @property
     def allow_select(self) -> bool:
-        """Text can be selected with the mouse."""
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:
