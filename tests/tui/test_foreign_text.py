@@ -25,7 +25,7 @@ from workbench.log.events import Setting, UserMessage
 from workbench.tui.screens.replay import AnswerColumn
 from workbench.tui.screens.text_blocks import paragraph
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 
@@ -57,7 +57,7 @@ def test_text_that_is_put_into_a_widget_is_no_markup(text: str) -> None:
 
 
 DIALOGS: dict[str, Callable[[str], Screen[Any]]] = {
-    "chooser": lambda text: Chooser(text, [Option(text, text, text), Option("other", "other", "")]),
+    "chooser": lambda text: Chooser(text, [ChooserOption(text, text, text), ChooserOption("other", "other", "")]),
     "question": lambda text: ConfirmDialog(text, text, "yes", "no"),
     "text": lambda text: TextDialog(text, text, text),
     "edit": lambda text: EditDialog(text, text),

@@ -97,7 +97,7 @@ def colourless_style(style: Style, base: Triplet) -> Style:
     return style.without_color + Style.from_meta(style.meta) + Style(reverse=reverse)
 
 
-class Sixteen(LineFilter):
+class SixteenColours(LineFilter):
     """For a terminal that has sixteen colours."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -107,7 +107,7 @@ class Sixteen(LineFilter):
         ]
 
 
-class Colourless(LineFilter):
+class NoColours(LineFilter):
     """For users who want no colours."""
 
     def __init__(self, base: Callable[[], Color]) -> None:

@@ -39,7 +39,7 @@ class Withdraw(Message):
 
 
 @dataclass(eq=False)
-class Drafting(Message):
+class DraftChanged(Message):
     """The text in the composer changed."""
 
     text: str
@@ -107,7 +107,7 @@ class NeedsSession(Message):
 
 
 @dataclass(eq=False)
-class Run(Message):
+class RunCommand(Message):
     """Run a command of the registry, as its key or the palette would."""
 
     name: str

@@ -19,7 +19,7 @@ _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
-class Blocks:
+class BlockSplitter:
     """Splits a growing text into blocks. A finished block never changes."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Blocks:
             self._blank = False
 
 
-class Tail:
+class GrowingText:
     """Wraps growing plain text. A row is final as soon as another follows."""
 
     def __init__(self, width: int) -> None:
@@ -103,7 +103,7 @@ class Tail:
         self._text = last[at:]
 
 
-class Growing:
+class StreamingLines:
     """The lines of a streaming answer on the screen, by index: finished blocks, then the unfinished one."""
 
     def __init__(self, width: int, first: Content, indent: str) -> None:
@@ -113,11 +113,11 @@ class Growing:
         self._indent = indent
         self._raw = 0
         """How many characters of the answer were read."""
-        self._blocks = Blocks()
+        self._blocks = BlockSplitter()
         self._done: list[Content] = []
         self._rendered = 0
         """How many finished blocks were rendered."""
-        self._tail = Tail(markdown.prose_width(width))
+        self._tail = GrowingText(markdown.prose_width(width))
 
     def feed(self, text: str) -> None:
         more = text[self._raw :]
@@ -136,7 +136,7 @@ class Growing:
         self._rendered += len(fresh)
         width = self.width if self._blocks.in_code else markdown.prose_width(self.width)
         if fresh or not self._tail.rows or width != self._tail.width:
-            self._tail = Tail(width)
+            self._tail = GrowingText(width)
             if self._blocks.rest.strip():
                 self._tail.feed(self._blocks.rest.lstrip("\n"))
         else:

@@ -9,14 +9,14 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from workbench.tui.chat.window import Window
-from workbench.tui.messages import Jump, MarkEvent, Run
+from workbench.tui.chat.window import TranscriptWindow
+from workbench.tui.messages import Jump, MarkEvent, RunCommand
 from workbench.tui.observing import observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import ChatEntry
 
 
-class TranscriptView(Window, inherit_bindings=False):
+class TranscriptView(TranscriptWindow, inherit_bindings=False):
     """The messages so far, and the streaming answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -155,7 +155,7 @@ class TranscriptView(Window, inherit_bindings=False):
 
     def action_retry(self) -> None:
         """Ask the model again; the command asks for confirmation."""
-        self.post_message(Run("retry"))
+        self.post_message(RunCommand("retry"))
 
     def action_inspect(self) -> None:
         if (seq := self._counterpart()) is not None:

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from workbench.config.text import age, printable
 from workbench.session.observable import ObservableSession
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.columns import Column, row_line
 from workbench.views.values import Welcome, WelcomeSession
@@ -202,4 +202,4 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
         event.stop()
         run = self._drawn[event.option_index].run
         if run is not None:
-            self.post_message(Run(*run))
+            self.post_message(RunCommand(*run))

@@ -14,7 +14,7 @@ from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.screens.replay import open_session_source
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
@@ -150,7 +150,7 @@ async def judge_summary(host: Host, argument: str) -> None:
 async def set_compaction_mode(host: Host, argument: str) -> None:
     now = _seen(host).mode
     if not argument:
-        options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
+        options = [ChooserOption(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
         argument = await host.show_and_wait(Chooser("when to compact", options)) or ""
     if argument and argument not in MODES:
         raise WrongCall(f"{argument}: expected one of {', '.join(MODES)}")

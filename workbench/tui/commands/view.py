@@ -8,7 +8,7 @@ from functools import partial
 from workbench.config.errors import WrongCall
 from workbench.tui.main.timeline import FAR
 from workbench.tui.themes import load_themes
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import PANES, Host, PaneName
 
@@ -101,7 +101,9 @@ async def switch_theme(host: Host, argument: str) -> None:
     names = [*theme_names()]
     if not argument:
         kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes(plugins=True).themes}
-        options = [Option(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()]
+        options = [
+            ChooserOption(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()
+        ]
         argument = await host.show_and_wait(Chooser("theme", options)) or ""
     if argument and argument not in names:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")

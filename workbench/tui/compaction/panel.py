@@ -1,6 +1,6 @@
 """The compaction panel: what happens next and why, the growth of the context, the last compaction, and the keys.
 
-The panel observes the session and posts messages (`Run`, `Jump`). It computes nothing.
+The panel observes the session and posts messages (`RunCommand`, `Jump`). It computes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
@@ -157,8 +157,8 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(Run("compactions", event.option.id or ""))
+        self.post_message(RunCommand("compactions", event.option.id or ""))
 
     def action_run(self, command: str) -> None:
         """Run a command, as if it was chosen in the command palette."""
-        self.post_message(Run(command))
+        self.post_message(RunCommand(command))

@@ -26,7 +26,7 @@ from workbench.tui.inspector.overrides import (
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, NeedsSession, Run
+from workbench.tui.messages import Decide, NeedsSession, RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import FILE
@@ -96,7 +96,7 @@ class DecidingPane(Observing, Vertical):
 
     def action_free(self, order: str) -> None:
         """Run the command that lists what could be masked; it may have to replay the log."""
-        self.post_message(Run("free", order))
+        self.post_message(RunCommand("free", order))
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from workbench.config.background import background
 from workbench.context.items import Item
 from workbench.tui.inspector import pages
-from workbench.tui.inspector.pages import TABS, About
+from workbench.tui.inspector.pages import TABS, ItemFacts
 from workbench.tui.widgets.cells import fit_cells, join_cells
 from workbench.tui.widgets.reader import TextReader
 from workbench.views.context_view import SessionQueries
@@ -72,7 +72,7 @@ class DetailTabs(Widget):
         )
 
 
-class Detail(Vertical):
+class ItemDetail(Vertical):
     BINDING_GROUP_TITLE = "Detail of a row"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "turn(1)", "the next view", id="detail.next"),
@@ -100,7 +100,7 @@ class Detail(Vertical):
         self._since = ""
 
     def compose(self) -> ComposeResult:
-        yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing, Detail.effect)
+        yield DetailTabs().data_bind(ItemDetail.item, ItemDetail.tab, ItemDetail.missing, ItemDetail.effect)
         yield TextReader()
 
     def watch_effects(self) -> None:
@@ -158,6 +158,8 @@ class Detail(Vertical):
             self.reader.show(lambda _: pages.missing_page(), 0)
         elif item is not None:
             self.reader.show(
-                partial(pages.item_page, item, tab, self.queries, about=About(self.request, self._since, self.effect)),
+                partial(
+                    pages.item_page, item, tab, self.queries, about=ItemFacts(self.request, self._since, self.effect)
+                ),
                 pages.page_weight(item, tab),
             )

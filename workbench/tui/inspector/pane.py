@@ -1,6 +1,6 @@
 """The inspector: what the model sees, row by row, and why.
 
-The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `Run`). It does not plan: it asks
+The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `RunCommand`). It does not plan: it asks
 `ContextView.queries`, in a thread.
 """
 
@@ -27,7 +27,7 @@ from workbench.session.observable import ObservableSession
 from workbench.sources.requests import RequestMark
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.deciding import DecidingPane
-from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.detail import ItemDetail
 from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
 from workbench.tui.inspector.order import RowOrder
 from workbench.tui.inspector.overrides import OverridePreview
@@ -36,7 +36,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import HintsChanged, Jump, MarkEvent, Run
+from workbench.tui.messages import HintsChanged, Jump, MarkEvent, RunCommand
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy_to_clipboard
 from workbench.views.context_view import ContextView
@@ -86,7 +86,7 @@ class InspectorPane(DecidingPane):
     mapped: var[bool] = var(False, toggle_class="-mapped")
     """Whether the treemap is shown."""
 
-    detail = query_one(Detail)
+    detail = query_one(ItemDetail)
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
@@ -99,7 +99,7 @@ class InspectorPane(DecidingPane):
         with Container(classes="inspector--body"):
             yield RowList(self.session)
             yield Treemap(self.session)
-            yield Detail()
+            yield ItemDetail()
         yield VerdictLine(self.session)
         yield TotalsLine(self.session)
 
@@ -325,7 +325,7 @@ class InspectorPane(DecidingPane):
 
     def action_explain(self) -> None:
         """Run the command that explains the answer to the request in view."""
-        self.post_message(Run("explain"))
+        self.post_message(RunCommand("explain"))
 
     def action_request(self) -> None:
         if self.shown is not None:

@@ -25,7 +25,7 @@ from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.columns import NO_MARKS, Heads
+from workbench.tui.inspector.columns import NO_MARKS, ColumnHeads
 from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse_filter
 from workbench.tui.inspector.order import (
     AS_SENT,
@@ -107,7 +107,7 @@ class RowList(Observing, Vertical):
         self._match = -1
 
     def compose(self) -> ComposeResult:
-        yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
+        yield ColumnHeads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
         yield RowsView(self.session).data_bind(
             RowList.lines, RowList.events_count, RowList.marks, RowList.effects, RowList.empty
         )

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, columns_for_width, styled_pieces
+from workbench.tui.inspector.columns import NO_MARKS, Columns, LineState, ListState, columns_for_width, styled_pieces
 from workbench.tui.inspector.order import RowGroup, RowLines, line_near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
@@ -35,7 +35,7 @@ STYLES = (
 )
 
 
-class RowsView(Observing, VirtualList[Look]):
+class RowsView(Observing, VirtualList[LineState]):
     """A line per row, a cursor, and an optional range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
@@ -76,7 +76,7 @@ class RowsView(Observing, VirtualList[Look]):
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
-        self._looks: dict[int, Look] = {}
+        self._looks: dict[int, LineState] = {}
         """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
@@ -260,7 +260,7 @@ class RowsView(Observing, VirtualList[Look]):
         self._scene = scene
         return scene
 
-    def _row_look(self, scene: ListState, at: int) -> Look:
+    def _row_look(self, scene: ListState, at: int) -> LineState:
         """The look of a line, made once for each scene, because plans make their rows lazily."""
         found = self._looks.get(at)
         if found is None:
@@ -282,7 +282,7 @@ class RowsView(Observing, VirtualList[Look]):
             self._laid = (key, columns_for_width(width - 1, *key[1:]))
         return self._laid[1]
 
-    def draw_line(self, line: Look) -> Strip:
+    def draw_line(self, line: LineState) -> Strip:
         what, width = line.what, self._width
         if isinstance(what, str):
             return Strip([Segment(fit_cells(f"  {what}" if what else "", width), self._style("quiet"))], width)

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.tui.main.layout import PaneLayout
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end
 from workbench.tui.widgets.host import PANES
@@ -94,4 +94,4 @@ class Header(Observing, Widget):
         """Run the command of the part under the mouse."""
         command = event.style.meta.get("command")
         if isinstance(command, str):
-            self.post_message(Run(command))
+            self.post_message(RunCommand(command))

@@ -21,7 +21,7 @@ from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.help import Keys
+from workbench.tui.widgets.help import PaneKeys
 from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
 from workbench.tui.widgets.host import PaneName
 
@@ -79,10 +79,10 @@ class PaneScreen(Screen[None]):
     def active_pane(self) -> PaneName:
         return self.arrangement.active
 
-    def active_keys(self) -> list[Keys]:
+    def active_keys(self) -> list[PaneKeys]:
         """The keys of all panes, for the help."""
         named = (*self.panes(), ("timeline", self.timeline))
-        return [Keys(name, found) for name, pane in named if (found := _bindings(pane))]
+        return [PaneKeys(name, found) for name, pane in named if (found := _bindings(pane))]
 
     # What is shown
 

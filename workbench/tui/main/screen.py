@@ -27,7 +27,7 @@ from workbench.tui.main.timeline import LETTERS
 from workbench.tui.themes import load_themes
 from workbench.tui.widgets.command import Command
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.help import HelpScreen
 from workbench.views.values import A_COPY, AS_RECORDED, FILE
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class MainScreen(SessionPanes):
         else:
             self.chat.composer.add_past(message.search, [as_written(each.content) for each in found])
 
-    @on(messages.Drafting)
-    def _drafting(self, message: messages.Drafting) -> None:
+    @on(messages.DraftChanged)
+    def _drafting(self, message: messages.DraftChanged) -> None:
         self.model.draft("" if message.text.startswith("/") else message.text)
 
     @on(messages.Answered)
@@ -136,8 +136,8 @@ class MainScreen(SessionPanes):
     def _withdraw(self, message: messages.Withdraw) -> None:
         self.model.withdraw(message.index, message.text)
 
-    @on(messages.Run)
-    def _run(self, message: messages.Run) -> None:
+    @on(messages.RunCommand)
+    def _run(self, message: messages.RunCommand) -> None:
         self.run_by_name(message.name, message.argument)
 
     # Commands
@@ -272,7 +272,7 @@ class MainScreen(SessionPanes):
 
     def show_help(self) -> None:
         """The keys of the pane with the focus first, then the commands, then the keys of all panes."""
-        self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
+        self.push(HelpScreen(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
 
     def show_palette(self) -> None:
         self.app.action_command_palette()

@@ -19,7 +19,7 @@ from workbench.context.policy_files import short_policy_name
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
 from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_setup
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -133,7 +133,7 @@ class PolicyEditor(Finder[PolicyChange]):
         if knob.choices or knob.kind == "bool":
             choices = knob.choices or ("true", "false")
             now = row.written.strip('"')
-            options = [Option(each, each, "now" if each == now else "") for each in choices]
+            options = [ChooserOption(each, each, "now" if each == now else "") for each in choices]
             wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
         else:
             check = partial(self._check, knob)

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
-from textual.widgets import option_list as options_of
+from textual.widgets.option_list import Option
 
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import one_line
@@ -23,7 +23,7 @@ MOST = 200
 """The most options to show; typing filters them."""
 
 
-class Option(NamedTuple):
+class ChooserOption(NamedTuple):
     value: str
     label: str
     note: str = ""
@@ -41,7 +41,7 @@ class Chooser(ModalScreen[str]):
     field = query_one(Input)
     found = query_one(OptionList)
 
-    def __init__(self, title: str, options: Sequence[Option]) -> None:
+    def __init__(self, title: str, options: Sequence[ChooserOption]) -> None:
         super().__init__()
         self._title = title
         self._options = options
@@ -69,9 +69,7 @@ class Chooser(ModalScreen[str]):
         ]
         self.found.clear_options()
         self.found.add_options(
-            options_of.Option(
-                Content.assemble(printable(option.label), ("  " + printable(option.note), "$quiet")), option.value
-            )
+            Option(Content.assemble(printable(option.label), ("  " + printable(option.note), "$quiet")), option.value)
             for option in matching[:MOST]
         )
         self.found.highlighted = 0 if matching else None

@@ -100,14 +100,14 @@ EDITING = ("composer.", "text.")
 """The prefixes of binding ids for editing text, which come last."""
 
 
-class Keys(NamedTuple):
+class PaneKeys(NamedTuple):
     """The bindings of a pane."""
 
     title: str
     bindings: Sequence[Binding]
 
 
-def keys_in(title: str, screen: Screen[Any]) -> Keys:
+def keys_in(title: str, screen: Screen[Any]) -> PaneKeys:
     """The keys of a screen and its widgets, its own first."""
     found: dict[str, Binding] = {}
     for widget in (screen, *screen.walk_children(Widget)):
@@ -115,10 +115,10 @@ def keys_in(title: str, screen: Screen[Any]) -> Keys:
             if kind.__module__.startswith("workbench."):
                 for each in vars(kind).get("BINDINGS", ()):
                     found.setdefault(each.key, each)
-    return Keys(title, [each for each in found.values() if each.description])
+    return PaneKeys(title, [each for each in found.values() if each.description])
 
 
-class Help(ModalScreen[None]):
+class HelpScreen(ModalScreen[None]):
     """Type to search; arrows and page keys scroll."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -135,7 +135,7 @@ class Help(ModalScreen[None]):
     text = query_one("#help-text", Static)
 
     def __init__(
-        self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str], here: str = "", hints: Hints = ()
+        self, registry: Registry, panes: Sequence[PaneKeys], own: Mapping[str, str], here: str = "", hints: Hints = ()
     ) -> None:
         """`own`: the user's own keys, by binding id. `hints`: the most important keys of the focused pane."""
         super().__init__()
