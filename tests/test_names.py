@@ -71,7 +71,10 @@ VAGUE_METHODS = (
 """Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
 SHARED_METHODS: dict[str, tuple[str, ...]] = {
     "add": (
-        *("traces/building.py", "wire/talk.py"),  # of a `Talk`: readers of dialects and of formats add events to it
+        *(
+            "traces/building.py",
+            "wire/talk.py",
+        ),  # of an `EventCollector`, which readers add events to
         "library/context.py",  # of a `Context`, for other programs: what it adds is said by its argument
     ),
     "read": ("proxy/unpacking.py",),

@@ -13,7 +13,7 @@ from workbench.log.events import UserMessage
 from workbench.wire.chat import ChatDialect, ChatReader
 from workbench.wire.dialect import ProviderHome
 from workbench.wire.dialects import DEFAULT, DIALECTS, MissingDialect, read_answer, read_request
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]}
 
@@ -35,7 +35,7 @@ class TornDialect(ChatDialect):
     provider = ProviderHome("torn", "https://torn.example", ())
     ends: ClassVar[dict[str, str]] = {"/torn": ""}
 
-    def new_reader(self, talk: Talk) -> ChatReader:
+    def new_reader(self, talk: EventCollector) -> ChatReader:
         return Torn(talk)
 
     def recognises_path(self, path: str) -> Any:
@@ -50,7 +50,7 @@ class TornDialect(ChatDialect):
 
     def read_request(self, body: dict[str, Any]) -> Any:
         for each in body["messages"]:
-            self.new_reader(Talk(self.title)).message(each)
+            self.new_reader(EventCollector(self.title)).message(each)
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_one_that_raises_recognises_nothing_and_the_default_answers_for_it() -> 
     message = {"role": "user", "content": "hello"}
     assert list(torn.items_in_message(message)) == list(DEFAULT.items_in_message(message))
     assert read_request("torn", dict(BODY)) == DEFAULT.read_request(dict(BODY))
-    reader = torn.new_reader(Talk("Torn"))
+    reader = torn.new_reader(EventCollector("Torn"))
     for each in BODY["messages"]:
         reader.message(each)
     assert reader.talk.bodies == [UserMessage("two")]

@@ -59,7 +59,7 @@ class PlannedCompaction(NamedTuple):
             raise Refused(CHANGED)
 
 
-class Compacting:
+class CompactionRunner:
     """Decides on the compactions of one session and makes them. The caller appends the resulting events to the log."""
 
     def __init__(self, compactor: Compactor, hooks: Hooks, ask: AskFirst | None = None) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from workbench.agent import slots
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.calls import Calls, cancelled_result
-from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
+from workbench.agent.compacting import BY_HAND, AskFirst, CompactionRunner, PlannedCompaction
 from workbench.agent.hooks import Hooks, Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
 from workbench.agent.serving import Fallbacks
@@ -88,7 +88,7 @@ class Agent:
         self._own = _ActiveModel(setup, services.gateway, planner or setup.planner(session.events(), live=True))
         self._active = self._own
         """The session's own model, or a fallback model for the rest of a turn."""
-        self.compacting = Compacting(self._compactor(setup), services.hooks, services.ask_first)
+        self.compacting = CompactionRunner(self._compactor(setup), services.hooks, services.ask_first)
         self._calls = Calls(services, self._hook)
         self._call_ids = {event.body.call_id for event in self.planner.events if isinstance(event.body, ToolCall)}
 

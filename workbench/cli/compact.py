@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from workbench.agent.compacting import Compacting, failure_of
+from workbench.agent.compacting import CompactionRunner, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import user_agrees
 from workbench.cli.options import options_of
@@ -94,7 +94,7 @@ async def _compact(job: Job) -> SummaryDraft:
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
     async with compactor_for(job.services, options_of(options), setup, digest=options.digest) as compactor:
-        compacting = Compacting(compactor, hooks)
+        compacting = CompactionRunner(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
             planned = await compacting.plan(job.events, digest=digest)

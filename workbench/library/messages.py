@@ -25,7 +25,7 @@ from workbench.log.events import (
 )
 from workbench.wire.dialect import Dialect, DialectReader
 from workbench.wire.dialects import DEFAULT, DIALECTS, answer_in_any, dialect_named, dialect_of_message
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 from workbench.wire.values import content_of
 
 Message = Mapping[str, Any] | object
@@ -65,7 +65,7 @@ class MessageReader:
         self._asked = dialect
         self.run = ""
         """Distinguishes the replies from those that an earlier reader put into the same log."""
-        self._talk = Talk("")
+        self._talk = EventCollector("")
         self._readers: dict[str, DialectReader] = {}
         self.dialect = dialect or likely or DEFAULT
         """The dialect of the conversation: the one asked for, else that of the last message that shows one."""
@@ -192,7 +192,7 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
         value = plain(tool, f"tools[{at}]")
         if not isinstance(value, dict):
             raise refused(f"tools[{at}]", "a tool's definition, which is a dict", tool)
-        talk = Talk("")
+        talk = EventCollector("")
         _dialect_of_tool(value).new_reader(talk).head({"tools": [value]})
         slots = [body for body in talk.bodies if isinstance(body, SlotContent)]
         if not slots or len(slots) < len(talk.bodies) or _is_nameless(value):

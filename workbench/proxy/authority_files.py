@@ -21,8 +21,6 @@ _SECONDS: Final = 30
 
 
 class AuthorityFiles:
-    """The folder of the authority."""
-
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: by default one in the data folder."""
         self.folder = folder or data_dir() / FOLDER

@@ -55,7 +55,6 @@ class Authority(NamedTuple):
 
     @property
     def last_day(self) -> str:
-        """The day on which it ends."""
         return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
 
 

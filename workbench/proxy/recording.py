@@ -106,7 +106,6 @@ class BatchRecording:
         return Feedback(self._done, begun, marks, self._sessions.take_forgotten(), lost)
 
     def count_lost(self, why: str) -> None:
-        """Count something that could not be recorded."""
         self._lost[why] += 1
 
     def open_requests(self) -> dict[int, tuple[str, int]]:
@@ -134,7 +133,6 @@ class BatchRecording:
         return bool(ended)
 
     def close(self) -> None:
-        """Close all sessions."""
         self._sessions.close()
 
     def _ask(self, record: AskedRecord, data: bytes) -> None:

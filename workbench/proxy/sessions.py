@@ -258,7 +258,6 @@ class ProxySessions:
             self._store_up(mine[-1])
 
     def close(self) -> None:
-        """Close all sessions."""
         for place in self._places:
             if place.session is not None:
                 place.session.close()

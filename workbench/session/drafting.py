@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
+from workbench.agent.compacting import CHANGED, CompactionRunner, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import Progress, ignore_progress
@@ -26,7 +26,7 @@ class _Previewed(NamedTuple):
     """The preview on the screen, and what it was made from."""
 
     opened: OpenSession
-    compacting: Compacting
+    compacting: CompactionRunner
     planned: PlannedCompaction
 
 
@@ -53,7 +53,7 @@ class SummaryDrafts:
         else:
             planner = opened.planner
             without_model = Compactor(opened.setup, None, catalogue=self._services.catalogue, no_model=OF_A_FILE)
-            compacting = Compacting(without_model, Hooks())
+            compacting = CompactionRunner(without_model, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
         report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:

@@ -35,7 +35,7 @@ from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
 from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 from workbench.wire.values import cleaned
 
 CATEGORY = "transcript"
@@ -134,7 +134,7 @@ class SubAgentReport(NamedTuple):
     usage: Usage
 
 
-class Builder(Talk):
+class Builder(EventCollector):
     """Builds one conversation."""
 
     bodies: Recording

@@ -29,7 +29,7 @@ from workbench.log.events import (
 )
 from workbench.wire.dialects import DIALECTS, reader_for
 from workbench.wire.parts import split_body
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 from workbench.wire.values import dict_in, json_text, parsed, text_in
 
 Part = dict[str, Any]
@@ -99,7 +99,7 @@ def genai_span(call: ModelCall) -> GenAiSpan:
 
 
 def _talk_in(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
-    reader = reader_for(dialect, Talk(""))
+    reader = reader_for(dialect, EventCollector(""))
     reader.head(body)
     messages = split_body(dialect, body).messages
     for message in messages[DIALECTS[dialect].prompt_length(messages) :]:

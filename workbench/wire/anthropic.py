@@ -36,7 +36,7 @@ from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import THINKING
 from workbench.wire.streams import joined_pieces, piece_index, stream_events
-from workbench.wire.talk import Talk, usage_report
+from workbench.wire.talk import EventCollector, usage_report
 from workbench.wire.values import (
     content_from,
     content_of,
@@ -78,7 +78,7 @@ class AnthropicDialect(Dialect):
     shows_results = True
     alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'
 
-    def new_reader(self, talk: Talk) -> AnthropicReader:
+    def new_reader(self, talk: EventCollector) -> AnthropicReader:
         """Return a reader that adds messages to a talk."""
         return AnthropicReader(talk)
 
@@ -166,7 +166,7 @@ def _called(call: Any) -> dict[str, Any]:
 class AnthropicReader:
     """Reads messages one by one."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: EventCollector) -> None:
         self.talk = talk
         self._messages = 0
         self._calls = 0

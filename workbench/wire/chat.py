@@ -39,7 +39,7 @@ from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.marks import shaped_like
 from workbench.wire.streams import joined_pieces, piece_index, stream_events
-from workbench.wire.talk import Talk, cost_in, usage_report
+from workbench.wire.talk import EventCollector, cost_in, usage_report
 from workbench.wire.values import content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ChatDialect(Dialect):
     takes_plain = (str, list)
     alive_sign = b": held by workbench proxy\n\n"
 
-    def new_reader(self, talk: Talk) -> ChatReader:
+    def new_reader(self, talk: EventCollector) -> ChatReader:
         """Return a reader that adds messages to a talk."""
         return ChatReader(talk)
 
@@ -200,7 +200,7 @@ class ChatDialect(Dialect):
 class ChatReader:
     """Reads messages one by one."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: EventCollector) -> None:
         self.talk = talk
         self._replies = 0
         self._functions: dict[str, str] = {}

@@ -5,7 +5,7 @@
   reports under `context_management.applied_edits` how many were cleared, and how many tokens. Nothing is kept from one
   request to the next: each answer reports everything cleared in its own request, and the client goes on sending it.
 - Anthropic and OpenAI also compact (`compact_...`, `compaction`). The answer has the summary as a block or an item,
-  which the dialects read as a compaction (`Talk.compacted`).
+  which the dialects read as a compaction (`EventCollector.compacted`).
 - OpenAI's `truncation: auto` drops items from the beginning and does not report it. Only the reported size shows it
   (`sources/request_plans`).
 """

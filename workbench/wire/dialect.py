@@ -17,7 +17,7 @@ from workbench.models.reply_parts import Reported
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.found_items import FoundItem, Kind, content_items, role_kind
 from workbench.wire.marks import shaped_like
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 from workbench.wire.values import is_models, list_in, text_in
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class DialectReader(Protocol):
     """Reads one conversation in a dialect and adds it to a talk."""
 
-    talk: Talk
+    talk: EventCollector
 
     def head(self, body: dict[str, Any]) -> int:
         """Read the system prompt and the tools of a request. Return how many of its messages were the prompt."""
@@ -117,12 +117,12 @@ class Dialect(ABC):
     # Reading
 
     @abstractmethod
-    def new_reader(self, talk: Talk) -> DialectReader:
+    def new_reader(self, talk: EventCollector) -> DialectReader:
         """Return a reader that adds messages of this dialect to a talk."""
 
     def read_request(self, body: dict[str, Any]) -> list[Body]:
         """Read a request as events: the slots, then its messages, in order."""
-        reader = self.new_reader(Talk(self.title))
+        reader = self.new_reader(EventCollector(self.title))
         head = reader.head(body)
         for message in self.messages_in(body)[head:]:
             reader.message(message)
@@ -130,7 +130,7 @@ class Dialect(ABC):
 
     def read_answer(self, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
         """Read an answer: its events, and the usage that it reports."""
-        reader = self.new_reader(Talk(self.title))
+        reader = self.new_reader(EventCollector(self.title))
         used = reader.answer(body)
         return reader.talk.bodies, used
 

@@ -17,7 +17,7 @@ from workbench.wire.gemini import GeminiDialect
 from workbench.wire.guarded_dialect import guarded_dialect
 from workbench.wire.ollama import OllamaDialect
 from workbench.wire.responses import ResponsesDialect
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 from workbench.wire.values import list_in, text_in
 
 DEFAULT: Final[Dialect] = ChatDialect()
@@ -132,7 +132,7 @@ def usage_in_any(body: dict[str, Any], likely: Dialect = DEFAULT) -> Usage | Non
     keys = {_camel(key) for key in inner}
     wrapped = {**inner, **dict.fromkeys(_USAGE_KEYS, inner)}
     for each in sorted(DIALECTS.values(), key=lambda one: (-_known_keys(one, keys), one is not likely)):
-        if found := each.new_reader(Talk(each.title)).answer(wrapped):
+        if found := each.new_reader(EventCollector(each.title)).answer(wrapped):
             return found
     return None
 
@@ -153,10 +153,10 @@ def _camel(key: str) -> str:
     return key.replace("_", "").lower()
 
 
-def reader_for(dialect: DialectName, talk: Talk | None = None) -> DialectReader:
+def reader_for(dialect: DialectName, talk: EventCollector | None = None) -> DialectReader:
     """Return a reader that adds messages of a dialect to a talk; a new talk unless one is given."""
     found = DIALECTS[dialect]
-    return found.new_reader(Talk(found.title) if talk is None else talk)
+    return found.new_reader(EventCollector(found.title) if talk is None else talk)
 
 
 def messages_of(dialect: DialectName, body: Mapping[str, Any]) -> list[Any]:

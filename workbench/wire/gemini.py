@@ -38,7 +38,7 @@ from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
 from workbench.wire.found_items import FoundItem, Kind, role_kind
 from workbench.wire.gemini_requests import gemini_request
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, usage_report
+from workbench.wire.talk import EventCollector, usage_report
 from workbench.wire.values import (
     content_from,
     dict_in,
@@ -89,7 +89,7 @@ class GeminiDialect(Dialect):
     shows_results = True
     pairs_by_tool = True
 
-    def new_reader(self, talk: Talk) -> Contents:
+    def new_reader(self, talk: EventCollector) -> Contents:
         """Return a reader that adds contents to a talk."""
         return Contents(talk)
 
@@ -235,7 +235,7 @@ def _output_key(given: Any) -> str:
 class Contents:
     """Reads contents one by one. ADK's sessions consist of them, too."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: EventCollector) -> None:
         self.talk = talk
         self._replies = 0
         self._waiting: defaultdict[str, deque[str]] = defaultdict(deque)

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from workbench.config.plugins import PluginRegistry
 from workbench.log.events import Usage
 from workbench.wire.dialect import Dialect, DialectReader
-from workbench.wire.talk import Talk
+from workbench.wire.talk import EventCollector
 
 _RECOGNISERS: Final = {
     "recognises_body": False,
@@ -49,7 +49,7 @@ class _GuardedDialect:
 
         return call
 
-    def new_reader(self, talk: Talk) -> DialectReader:
+    def new_reader(self, talk: EventCollector) -> DialectReader:
         made = self._registry.guarded(self.name, lambda: self._dialect.new_reader(talk), None)
         return self._default.new_reader(talk) if made is None else _GuardedReader(self._registry, self.name, made)
 

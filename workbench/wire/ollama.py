@@ -46,7 +46,7 @@ from workbench.wire.found_items import FoundItem
 from workbench.wire.ollama_requests import ollama_request
 from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, to_json
 from workbench.wire.streams import joined_pieces, parsed_json
-from workbench.wire.talk import Talk, usage_report
+from workbench.wire.talk import EventCollector, usage_report
 from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, parsed, text_in
 
@@ -71,7 +71,7 @@ class OllamaDialect(Dialect):
     answer_keys = ("done",)
     stream_sign = '"done":'
 
-    def new_reader(self, talk: Talk) -> OllamaReader:
+    def new_reader(self, talk: EventCollector) -> OllamaReader:
         """Return a reader that adds the events of messages to `talk`."""
         return OllamaReader(talk)
 
@@ -185,9 +185,9 @@ def _object_call(function: dict[str, Any]) -> dict[str, Any]:
 
 
 class OllamaReader:
-    """Reads requests and answers, and adds their events to a `Talk`."""
+    """Reads requests and answers, and adds their events to a `EventCollector`."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: EventCollector) -> None:
         self.talk = talk
         self._replies = 0
         self._calls = 0

@@ -36,7 +36,7 @@ from workbench.wire.earlier_responses import input_items
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.responses_requests import responses_request
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, usage_report
+from workbench.wire.talk import EventCollector, usage_report
 from workbench.wire.values import content_of, dict_in, is_models, json_text, list_in, number_in, text_in
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ResponsesDialect(Dialect):
     remembers_answers = True
     alive_sign = b": held by workbench proxy\n\n"
 
-    def new_reader(self, talk: Talk) -> ResponsesReader:
+    def new_reader(self, talk: EventCollector) -> ResponsesReader:
         """Return a reader that adds items to a talk."""
         return ResponsesReader(talk)
 
@@ -176,7 +176,7 @@ def _item(kind: str, item: dict[str, Any]) -> FoundItem:
 class ResponsesReader:
     """Reads items one by one."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: EventCollector) -> None:
         self.talk = talk
         self._replies = 0
         self._speaking = False

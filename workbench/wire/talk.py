@@ -18,7 +18,7 @@ def is_sealed(body: Compaction) -> bool:
     return body.meta.get(SEALED_SUMMARY) is True
 
 
-class Talk:
+class EventCollector:
     """The events of a conversation so far. The reader of a dialect adds to it."""
 
     def __init__(self, name: str, bodies: list[Body] | None = None) -> None:
