@@ -20,6 +20,7 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, para
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 NONE = (
     "No AGENTS.md was found from here up to the project's root, nor in the config folder, and no preferences.md there."
@@ -78,16 +79,15 @@ class InstructionsScreen(Finder[None]):
         """Find files by path and text. Problems are read from disk once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))
-        words = text.lower().split()
         rows = [
             Row(file.path, (_end(file.path), file.slot, f"{file.tokens:,}", Content.styled(_state(file), "$warning")))
             for file in self._files.values()
-            if all(word in f"{file.path} {file.text}".lower() for word in words)
+            if has_words(f"{file.path} {file.text}", text)
         ]
         rows += [
             Row(problem, (_end(problem.partition(": ")[0]), "–", "–", Content.styled("not used", "$warning")))
             for problem in self._problems
-            if all(word in problem.lower() for word in words)
+            if has_words(problem, text)
         ]
         total = sum(file.tokens for file in self._files.values())
         cut = sum(bool(file.cut) for file in self._files.values())

@@ -19,6 +19,7 @@ from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 from workbench.tui.widgets.reader import BoxedText
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
@@ -74,10 +75,9 @@ class PolicyDiffScreen(Finder[str]):
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
             self.box.border_title = one_line(self._head)
-        words = text.lower().split()
         rows = [self._row(key, pair) for key, pair in self._pairs.items()]
-        if words:
-            rows = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        if text.strip():
+            rows = [row for row in rows if has_words(" ".join(map(str, row.cells)), text)]
         note = f"{MOST:,} of {len(rows):,}; type to filter" if len(rows) > MOST else ""
         return FinderResult(rows[:MOST], note)
 

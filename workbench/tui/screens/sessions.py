@@ -28,6 +28,7 @@ from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 from workbench.tui.widgets.text_dialog import TextDialog
 
 LAST = 60
@@ -145,10 +146,9 @@ class SessionsScreen(Finder[SessionChoice]):
 
     def _agent_rows(self, text: str, folder: str) -> Iterator[Row]:
         """Rows of other agents' sessions whose title, agent or folder contain the words."""
-        words = text.lower().split()
         for ref, each in (self._agents or {}).items():
-            known = f"{each.agent} {each.title} {each.folder}".lower()
-            if (not folder or each.folder == folder) and all(word in known for word in words):
+            known = f"{each.agent} {each.title} {each.folder}"
+            if (not folder or each.folder == folder) and has_words(known, text):
                 title = Content.assemble((f"{each.agent}: ", "$accent"), printable(each.title))
                 facts = (printable(shown_folder(each.folder)) or "–", age(each.modified), "–", each.model or "–")
                 yield Row(ref, (_marked(title, "running" if each.path in self._at_work else ""), *facts))

@@ -30,12 +30,12 @@ def paragraph(text: str, style: str = "") -> Content:
     return Content.styled(printable(text), style) if style else one_line(text)
 
 
-def text_lines(text: str, most: int = MOST) -> Content:
+def text_lines(text: str) -> Content:
     """The lines of a text without control characters, and how many characters are left out."""
-    shown = Content("\n".join(printable_lines(text[:most])))
-    if len(text) <= most:
+    shown = Content("\n".join(printable_lines(text[:MOST])))
+    if len(text) <= MOST:
         return shown
-    return Content.assemble(shown, "\n", (f"[{len(text) - most:,} more characters]", "$quiet"))
+    return Content.assemble(shown, "\n", (f"[{len(text) - MOST:,} more characters]", "$quiet"))
 
 
 def join_blocks(*parts: Content) -> Content:

@@ -27,6 +27,7 @@ from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 KINDS = {
     "read": "looks only; never asks",
@@ -132,7 +133,6 @@ class ToolsScreen(Finder[None]):
 
     async def search_rows(self, text: str) -> FinderResult:
         """Find tools and approvals by name."""
-        words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
         rows += [self._cost_row(cost) for cost in self._costs]
         rows += await self.host.in_background(self._saved)
@@ -144,7 +144,7 @@ class ToolsScreen(Finder[None]):
             else "this model gets no tools"
         )
         note = " · ".join([total_words, *self._problems])
-        return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
+        return FinderResult([row for row in rows if has_words(row.value, text)], note)
 
     def _row(self, tool: KnownTool) -> Row:
         return Row(tool.name, (tool.name, tool.kind, tool.origin, f"{tool.tokens:,}", self._switch(tool.name)))

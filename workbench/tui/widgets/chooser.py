@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.input_line import FilterField
+from workbench.tui.widgets.input_line import FilterField, has_words
 
 MOST = 200
 """The most options to show; typing filters them."""
@@ -61,11 +61,8 @@ class Chooser(ModalScreen[str]):
         self._narrow(event.value)
 
     def _narrow(self, text: str) -> None:
-        words = text.lower().split()
         matching = [
-            option
-            for option in self._options
-            if all(word in f"{option.label} {option.note} {option.value}".lower() for word in words)
+            option for option in self._options if has_words(f"{option.label} {option.note} {option.value}", text)
         ]
         self.found.clear_options()
         self.found.add_options(

@@ -19,7 +19,7 @@ from workbench.context.items import SIGNS, state_words
 from workbench.tui.widgets.cells import wrapped_line
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.hints import Hints
-from workbench.tui.widgets.input_line import FilterField
+from workbench.tui.widgets.input_line import FilterField, has_words
 from workbench.tui.widgets.key_names import key_names
 
 STATES = {
@@ -175,10 +175,9 @@ class HelpScreen(ModalScreen[None]):
         (self.page.scroll_home if way < 0 else self.page.scroll_end)(animate=False)
 
     def _content(self, query: str) -> Content:
-        words = query.lower().split()
         lines: list[Content] = []
         for title, rows in self._sections():
-            found = [row for row in rows if all(word in f"{title} {' '.join(row)}".lower() for word in words)]
+            found = [row for row in rows if has_words(f"{title} {' '.join(row)}", query)]
             if found:
                 lines.append(Content.styled(title, "bold $primary"))
                 lines += [line for row in found for line in _lines(*row, self.page.size.width - WIDE - 4)]

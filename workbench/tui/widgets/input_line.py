@@ -11,6 +11,12 @@ from textual.message import Message
 from textual.widgets import Input
 
 
+def has_words(shown: str, typed: str) -> bool:
+    """Whether a text has all words of a filter, in any order and case."""
+    lower = shown.lower()
+    return all(word in lower for word in typed.lower().split())
+
+
 class FilterField(Input):
     """An input in which a question mark opens the help while it is empty."""
 

@@ -57,12 +57,12 @@ class TextPage(NamedTuple):
     """A note, such as that the text is not complete."""
 
 
-def text_page(text: str, most: int = 0, style: str = "text") -> TextPage:
+def text_page(text: str, most: int = 0) -> TextPage:
     """A plain text."""
     if not text:
         return TextPage([TextLine("(empty)", "quiet")])
     shown = text[:most] if most else text
-    return TextPage([TextLine(line, style) for line in printable_lines(shown)], text)
+    return TextPage([TextLine(line) for line in printable_lines(shown)], text)
 
 
 class TextLayout(NamedTuple):
