@@ -192,7 +192,7 @@ def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tu
     tokens = sum(each.tokens for each in retained)
     if not retained:
         return retained, ""
-    count = "1 user message" if len(retained) == 1 else f"{len(retained):,} user messages"
+    count = counted(len(retained), "user message")
     return retained, f"; of that, {count} with {tokens:,} tokens are kept (budget {cap:,})"
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +14,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widget import Widget
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.session.observable import ObservableSession
 from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
 from workbench.tui.chat.completion import CompletionList, CompletionQuery, Count, ProjectFiles
@@ -237,7 +235,7 @@ class ChatPane(Observing, Vertical):
             self.run_worker(self._find(self._files, message.what), exclusive=True, group="files")
 
     async def _find(self, files: ProjectFiles, what: CompletionQuery) -> None:
-        found = await wrap_future(background(partial(files.offers, what.text)))
+        found = await in_background(files.offers, what.text)
         if self._wanted == what:
             self._offer(tuple(found))
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.config.text import percent, printable
+from workbench.config.text import counted, percent, printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import LOOKED_AT, item_line
@@ -175,7 +175,7 @@ def _who(row: Item) -> str:
 def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> RowCells:
     """The cells of a group's head: its name and its sums."""
     name = group_name(by, group.key)
-    count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
+    count = counted(len(group.rows), "row")
     about = f"{percent(group.tokens / total, 1)} of the request" if total > 0 else ""
     if not by and group.key == TOOLS:
         name, count, about = f"{len(group.rows):,} tools", "", printable(group.about[:LOOKED_AT])
@@ -238,22 +238,13 @@ class ColumnHeads(Widget):
     """The line above the rows, which does not scroll."""
 
     events_count: var[int] = var(0)
-    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
-    sort: var[Sorting] = var("")
-    effects: var[ItemEffects | None] = var(None)
-
-    def watch_effects(self) -> None:
-        self.refresh()
-
-    def watch_sort(self) -> None:
-        self.refresh()
+    marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
+    sort: reactive[Sorting] = reactive("")
+    effects: reactive[ItemEffects | None] = reactive(None)
 
     def watch_events_count(self, old: int, new: int) -> None:
         if len(str(old)) != len(str(new)):
             self.refresh()
-
-    def watch_marks(self) -> None:
-        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width

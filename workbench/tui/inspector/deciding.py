@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Callable
-from functools import partial
 
 from textual import work
 from textual.containers import Vertical
@@ -12,7 +10,7 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
 from workbench.tui.inspector import foot_lines
@@ -103,7 +101,7 @@ class DecidingPane(Observing, Vertical):
         if shown.queries is None:
             return
         try:
-            made = await wrap_future(background(partial(preview_overrides, shown.plan, choice, shown.queries)))
+            made = await in_background(preview_overrides, shown.plan, choice, shown.queries)
         except WorkbenchError as error:
             self._forget()
             self.row_list.notice = problem_line(str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +14,7 @@ from textual.getters import query_one
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.context.items import Item
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS, ItemFacts
@@ -132,7 +131,7 @@ class ItemDetail(Vertical):
         queries, seq = self.queries, item.seq
         if queries is None or seq is None or item.state in ("sent", "aside"):
             return
-        self._since = await wrap_future(background(partial(queries.since, seq, item.state)))
+        self._since = await in_background(queries.since, seq, item.state)
         if self._since and item is self.item and not self.missing and self.reader.view.scroll_offset.y == 0:
             self._fill()
 

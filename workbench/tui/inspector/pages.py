@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.config.text import percent, printable, printable_lines
+from workbench.config.text import counted, percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode_event
 from workbench.log.events import Event
@@ -181,7 +181,7 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
     between = len(lines) - len(head) - len(tail)
     yield from (TextLine(SIGNED["same"] + line) for line in head)
     if between:
-        yield TextLine(f"  … {between:,} {'unchanged line' if between == 1 else 'unchanged lines'} …", "quiet")
+        yield TextLine(f"  … {counted(between, 'unchanged line')} …", "quiet")
     yield from (TextLine(SIGNED["same"] + line) for line in tail)
 
 

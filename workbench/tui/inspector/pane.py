@@ -6,9 +6,7 @@ The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `R
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -20,7 +18,7 @@ from textual.events import Resize
 from textual.getters import query_one
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.context.compare import request_changes
 from workbench.context.items import Item
 from workbench.session.observable import ObservableSession
@@ -168,14 +166,14 @@ class InspectorPane(DecidingPane):
     @work(exclusive=True, group="effects")
     async def _find_effects(self, shown: ContextView) -> None:
         queries = shown.queries
-        found = await wrap_future(background(partial(queries.effects, shown.at))) if queries else None
+        found = await in_background(queries.effects, shown.at) if queries else None
         if self._is_explained(shown):
             self.row_list.effects = self.detail.effects = found
 
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
-        found = await wrap_future(background(partial(request_changes, shown.before, shown.plan)))
+        found = await in_background(request_changes, shown.before, shown.plan)
         if shown is self.shown:
             self.row_list.found = found
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from asyncio import wrap_future
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -19,7 +17,7 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
@@ -154,7 +152,7 @@ class RowList(Observing, Vertical):
             lines, wish = self.lines, self.wish
             if lines is not None and lines.plan is shown.plan and lines.wish is wish:
                 break
-            made = await wrap_future(background(partial(self._arranged, shown, wish)))
+            made = await in_background(self._arranged, shown, wish)
             if made is not None and wish is self.wish:
                 self.lines = made
         self._arranging = False
@@ -258,21 +256,17 @@ class RowList(Observing, Vertical):
         if made is not None:
             self._wanted = made
             self._searched = None
-            self._step(0)
-
-    def action_step(self, by: int) -> None:
-        """Go to the next or previous match; wraps around."""
-        self._step(by)
+            self.action_step(0)
 
     @work(exclusive=True)
-    async def _step(self, by: int) -> None:
-        """Search if needed, then go to the match after (0: at or after) or before the cursor."""
+    async def action_step(self, by: int) -> None:
+        """Search if needed, then go to the match after (0: at or after) or before the cursor; wraps around."""
         lines = self.lines
         if lines is None or not self._wanted or not len(lines):
             self._match = -1
             return
         if not self._is_searched(lines):
-            self._matches = await wrap_future(background(partial(find_rows, lines, self._wanted)))
+            self._matches = await in_background(find_rows, lines, self._wanted)
         self._searched = lines
         found = self._matches
         if not found:
@@ -367,7 +361,7 @@ class RowList(Observing, Vertical):
 
     @work(exclusive=True, group="sum")
     async def _sum(self, lines: RowLines, range_: range) -> None:
-        made = await wrap_future(background(partial(row_sums, lines, range_)))
+        made = await in_background(row_sums, lines, range_)
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
             self.foot.content = foot_lines.chosen_line(*made, self.foot.size.width)
 

@@ -12,7 +12,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from workbench.context.compare import Mark
@@ -58,11 +58,11 @@ class RowsView(Observing, VirtualList[LineState]):
     live = observed(lambda session: session.unlogged, repaint=False)
     events_count: var[int] = var(0)
     """The length of the log; it gives the width of the first column."""
-    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
     """The changes since the request before, by item id."""
-    effects: var[ItemEffects | None] = var(None)
+    effects: reactive[ItemEffects | None] = reactive(None)
     """What `explain` found about the request; None: nothing yet."""
-    empty: var[str] = var("")
+    empty: reactive[str] = reactive("")
     """The text if there are no rows."""
     cursor: var[int] = var(0)
     start: var[int | None] = var(None)
@@ -130,15 +130,6 @@ class RowsView(Observing, VirtualList[LineState]):
             self._resize()
         else:
             self.refresh_line(self._count)
-
-    def watch_marks(self) -> None:
-        self.refresh()
-
-    def watch_effects(self) -> None:
-        self.refresh()
-
-    def watch_empty(self) -> None:
-        self.refresh()
 
     def _resize(self) -> None:
         """Update the size after the number of lines changed."""

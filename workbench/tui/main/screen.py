@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from inspect import isawaitable
 from pathlib import Path
@@ -12,7 +11,7 @@ from textual import on
 from textual.screen import Screen
 
 from workbench.agent.mentions import as_written
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.config.text import counted, printable
@@ -216,7 +215,7 @@ class MainScreen(SessionPanes):
         return await self.model.call_with_session(question)
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(background(work))
+        return await in_background(work)
 
     def copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)

@@ -43,11 +43,6 @@ def join_blocks(*parts: Content) -> Content:
     return Content("\n\n").join([part for part in parts if part])
 
 
-def token_words(count: int) -> str:
-    """A number of tokens, in words."""
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
-
-
 def per_cent(part: float, whole: float) -> str:
     """A share, as in `12.3 %`."""
     return percent(part / whole, 1) if whole else "–"

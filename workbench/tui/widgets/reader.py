@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from workbench.config.text import counted
 from workbench.tui.widgets.cells import join_cells, one_line
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import Make, TextView
@@ -66,8 +67,7 @@ class TextReader(Vertical):
 
     def _update_foot(self) -> None:
         view = self.view
-        length = len(view.page.lines)
-        parts = [Content.styled("1 line" if length == 1 else f"{length:,} lines", "$quiet")]
+        parts = [Content.styled(counted(len(view.page.lines), "line"), "$quiet")]
         if view.page.note:
             parts.append(Content.styled(view.page.note, "$warning"))
         if view.wanted and not self.ask.display:

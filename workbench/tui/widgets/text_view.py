@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from asyncio import wrap_future
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -19,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.text import printable_lines
 from workbench.tui.widgets.cells import line_cuts
 
@@ -137,7 +135,7 @@ class TextView(ScrollView, can_focus=True):
     @work(exclusive=True)
     async def _rest(self, make: Make) -> None:
         width = self._width
-        page, layout = await wrap_future(background(partial(_made, make, width)))
+        page, layout = await in_background(_made, make, width)
         if make is self._make:
             self._show_page(page, layout if width == self._width else None)
             self._done()
@@ -185,7 +183,7 @@ class TextView(ScrollView, can_focus=True):
     @work(exclusive=True, group="find")
     async def _find(self, wanted: str) -> None:
         page = self.page
-        self.matches = await wrap_future(background(partial(text_matches, page.lines, wanted))) if wanted else []
+        self.matches = await in_background(text_matches, page.lines, wanted) if wanted else []
         self.at = -1
         if self.matches:
             top = self.scroll_offset.y
