@@ -200,3 +200,5 @@ def test_every_file_that_is_named_is_there(page: str) -> None:
     for name in named:
         path = ROOT / "workbench" / name
         assert path.exists() or path.with_suffix(".py").exists(), name
+    for name in re.findall(r"\btests/[\w/]+\.py\b", text_of(page)):
+        assert (ROOT / name).exists(), name
