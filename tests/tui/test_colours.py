@@ -25,7 +25,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, NoColours, SixteenColours, contrast_ratio, nearest_colour, readable_colour
 from workbench.tui.inspector.rows import RowsView
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.views.values import WindowUse
 
 F1, F3, F9, TOKENS, PALETTE, QUIT = "\x1bOP", "\x1bOR", "\x1b[20~", "\x14", "\x10", "\x11"
@@ -124,7 +124,7 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         screen.show_notice("be careful", "warning")
         await until(lambda: "warning" in shown(app))
         assert shown(app).count("┏") == 2, "the pane, and the warning"
-        app.push_screen(Chooser("which", [Option("a", "the first", "x"), Option("b", "the second", "y")]))
+        app.push_screen(Chooser("which", [ChooserOption("a", "the first", "x"), ChooserOption("b", "the second", "y")]))
         await until(lambda: isinstance(app.screen, Chooser))
         await settle(pilot)
         assert "the first" in reversed_text(app)

@@ -39,10 +39,6 @@ class AuthorityFiles:
         except OSError as error:
             raise WorkbenchError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
 
-    def write_private(self, data: bytes) -> None:
-        """Write the key and the certificate, for this user alone."""
-        replace_file(self.private, data)
-
     def write_public(self, data: bytes) -> None:
         """Write the certificate, unless it is written already."""
         if not is_regular_file(self.public) or read_regular_file(self.public) != data:

@@ -26,7 +26,6 @@ from workbench.tui.widgets.report import Report
 from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
-    from workbench.session.open_session import OpenSession
     from workbench.session.undoing import Which
 
 COMMANDS = Commands("context")
@@ -239,13 +238,9 @@ async def undo_here(host: Host, argument: str) -> None:
     which: Which = "undo"
     if host.active_pane == "compaction":
         which = "peel"
-    elif host.active_pane == "context" and await host.from_session(has_override):
+    elif host.active_pane == "context" and await host.from_session(lambda opened: last_override(opened.events)):
         which = "override"
     await undoing.undo_or_redo(host, which)
-
-
-def has_override(opened: OpenSession) -> bool:
-    return last_override(opened.events) is not None
 
 
 @COMMANDS.register(

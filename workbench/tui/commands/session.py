@@ -124,13 +124,11 @@ def toggle_pin(host: Host, argument: str) -> None:
     host.model.toggle_pin()
 
 
-def in_demo(host: Host) -> str:
-    """Why the demo cannot be opened: it is open already."""
-    return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"
-
-
 @COMMANDS.register(
-    "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
+    "demo",
+    "demo",
+    "look around in a recorded session, of which nothing is kept; quitting comes back",
+    why_not=lambda host: "" if host.demo is None else "this is the demo; Ctrl+Q leaves it",
 )
 async def open_demo(host: Host, argument: str) -> None:
     """Open the demo; the current session closes meanwhile."""

@@ -105,7 +105,8 @@ class SessionsScreen(Finder[SessionChoice]):
     async def search_rows(self, text: str) -> FinderResult:
         """Find sessions by title first, then by text."""
         if self._only_here is None:
-            self._only_here = bool(self._here and await self.host.in_background(self._any_here))
+            any_here = partial(self._store.list, 1, folder=self._here)
+            self._only_here = bool(self._here and await self.host.in_background(any_here))
         folder = self._here if self._only_here else ""
         infos, hits = await self.host.in_background(partial(_found, self._store, text.strip(), folder))
         self._infos, self._hits = infos, hits
@@ -125,9 +126,6 @@ class SessionsScreen(Finder[SessionChoice]):
         if self._agents is None:
             note = note or "looking for other agents' sessions…"
         return FinderResult(rows, note)
-
-    def _any_here(self) -> bool:
-        return bool(self._store.list(1, folder=self._here))
 
     def action_scope(self) -> None:
         """Switch between this folder's sessions and all."""
