@@ -1,4 +1,4 @@
-"""Public functions have names of their own, so that a search finds them and nothing else. Methods say what they do."""
+"""Public functions and classes have names of their own, so that a search finds them. Methods say what they do."""
 
 from __future__ import annotations
 
@@ -60,6 +60,25 @@ def test_no_two_modules_have_a_public_function_of_the_same_name() -> None:
             found[name] += modules
     allowed = PROTOCOLS | OF_BODIES
     assert {name: modules for name, modules in found.items() if len(modules) > 1 and name not in allowed} == {}
+
+
+VAGUE_CLASSES = frozenset(
+    (
+        *("About", "Belonging", "Blocks", "Cells", "Compacting", "Continuing", "Detail", "Drafting", "Files"),
+        *("Gathered", "Growing", "Heads", "Holding", "Keys", "Look", "Measured", "Offers", "Opening", "Plain"),
+        *("Recorded", "Retained", "Run", "Tab", "Tail", "Talk", "Thoughts", "Way", "Window"),
+    )
+)
+"""Names of classes that do not say what the class is."""
+
+
+def test_public_classes_have_names_of_their_own_that_say_what_they_are() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.relative_to(ROOT).as_posix())
+    assert {name: modules for name, modules in found.items() if len(modules) > 1 or name in VAGUE_CLASSES} == {}
 
 
 VAGUE_METHODS = (

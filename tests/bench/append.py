@@ -37,7 +37,7 @@ def cycle(seed: int) -> Iterator[Body]:
     yield from (second_call, second_result, answer)
 
 
-class Growing:
+class StreamingLines:
     """A planner over a log that goes on growing, and what its steps cost."""
 
     def __init__(self, policy: str, events: Sequence[Event], counter: TokenCounter) -> None:
@@ -88,7 +88,7 @@ def run(scale: Scale) -> Iterator[Row]:
     memos, bare = peers.memoised(), peers.bare_counter()
     recounted = timed(lambda: peers.trim(messages, bare))
     for policy in POLICIES:
-        growing = {size: Growing(policy, events[:size], counter) for size in sizes}
+        growing = {size: StreamingLines(policy, events[:size], counter) for size in sizes}
         works: dict[str, Work] = {str(size): partial(_short_step, each) for size, each in growing.items()}
         works |= {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
         works["recount"] = lambda: recounted
@@ -109,12 +109,12 @@ def run(scale: Scale) -> Iterator[Row]:
     yield from _commit(scale)
 
 
-def _short_step(growing: Growing) -> float:
+def _short_step(growing: StreamingLines) -> float:
     """A step with messages of ordinary length."""
     return growing.repeat([body for _ in range(CYCLES) for body in cycle(next(_seeds))])
 
 
-def _long_step(growing: Growing) -> float:
+def _long_step(growing: StreamingLines) -> float:
     """A step of which one in a hundred brings a new result of 50 KB."""
     seed = next(_seeds)
     bodies = list(islice(material.messages(seed), material.LARGE_EVERY))
@@ -133,7 +133,7 @@ def _flat(name: str, found: Rounds, sizes: Sequence[int], key: str = "") -> Iter
         yield beside(f"{name}, {size:,} events", found, f"{key}{size}", f"{key}{few}", f"at {few:,}", at_most)
 
 
-def _with_large_results(growing: dict[int, Growing], scale: Scale) -> Iterator[Row]:
+def _with_large_results(growing: dict[int, StreamingLines], scale: Scale) -> Iterator[Row]:
     """Where large results come in, counting and cutting them is most of the cost."""
     sizes = (scale.few, scale.many)
     found = rounds({str(size): partial(_long_step, growing[size]) for size in sizes}, scale.repeats)

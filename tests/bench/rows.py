@@ -57,7 +57,7 @@ class Host(App[None]):
         yield InspectorPane(self.session) if self._whole else RowList(self.session)
 
 
-class Growing:
+class StreamingLines:
     """A session whose plans are made beforehand: planning is measured elsewhere."""
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -82,7 +82,7 @@ class Growing:
 
 def run(scale: Scale) -> Iterator[Row]:
     """Few rows beside very many; then one more row, at the end of each."""
-    sessions = {str(size): Growing(material.log(size)) for size in (scale.few, scale.many)}
+    sessions = {str(size): StreamingLines(material.log(size)) for size in (scale.few, scale.many)}
     works = {name: partial(_mounted, session.first) for name, session in sessions.items()}
     found = rounds(works, scale.repeats)
     few, many = works

@@ -34,7 +34,7 @@ class Recording(MarkedConversations):
     ) -> OpenRequest:
         asked = self.sessions.open_request(SentRequest(route_of(path, headers or {}), headers or {}, body, at))
         assert asked is not None
-        self.learn([asked.place.mark()])
+        self.learn([asked.stored.mark()])
         return asked
 
     def answer(self, asked: OpenRequest, body: dict[str, Any], status: int = 200, problem: str = "") -> None:

@@ -161,7 +161,7 @@ def test_other_conversations_begin_sessions_of_their_own(recording: Recording) -
         ask({"User-Agent": "claude-cli/2.1"}),
         ask({"User-Agent": "claude-cli/2.1"}),
     ]
-    assert len({asked.place.id for asked in places}) == len(recording.store.list()) == 6
+    assert len({asked.stored.id for asked in places}) == len(recording.store.list()) == 6
 
 
 def test_a_log_that_cannot_be_resumed_costs_nothing(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:

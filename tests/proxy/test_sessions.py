@@ -61,7 +61,7 @@ def test_events_say_when_they_happened_however_late_they_are_stored(recording: R
     asked = recording.send(MESSAGES, claude(user("look")), at=sent)
     held = recording.sessions.hold_request(asked, HoldMark("every", "each is held", 5_000, "as_it_was"), None)
     recording.answer(held, answered(said("done")))
-    recording.sessions.add_session_event(asked.place.id, Setting("policy", "layers"))
+    recording.sessions.add_session_event(asked.stored.id, Setting("policy", "layers"))
     events = recording.store.session(recording.store.list()[0].id, write=False).events()
     times = {type(event.body): event.at for event in events[:-1]}
     assert {times[each] for each in (Setting, UserMessage, Request)} == {sent}

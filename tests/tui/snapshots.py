@@ -33,7 +33,7 @@ from tui.contrast import faint_texts
 from tui.play import shown
 from workbench.config import text
 from workbench.log import ids, rows
-from workbench.tui.chat.window import Window
+from workbench.tui.chat.window import TranscriptWindow
 from workbench.tui.main.screen import MainScreen
 
 Size = tuple[int, int]
@@ -152,7 +152,7 @@ def at_work(app: App[Any]) -> Iterator[str]:
     for screen in app.screen_stack:
         if screen._callbacks or (screen.is_current and (screen._layout_required or screen._dirty_widgets)):
             yield f"{screen} draws"
-        for window in screen.query(Window):
+        for window in screen.query(TranscriptWindow):
             if not window.is_current:
                 yield "the chat takes in what came"
     for pump in _pumps(app):

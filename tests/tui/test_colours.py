@@ -23,9 +23,9 @@ from workbench.context.items import SIGNS
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast_ratio, nearest_colour, readable_colour
+from workbench.tui.colours import SIXTEEN, NoColours, SixteenColours, contrast_ratio, nearest_colour, readable_colour
 from workbench.tui.inspector.rows import RowsView
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.views.values import WindowUse
 
 F1, F3, F9, TOKENS, PALETTE, QUIT = "\x1bOP", "\x1bOR", "\x1b[20~", "\x14", "\x10", "\x11"
@@ -124,7 +124,7 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         screen.show_notice("be careful", "warning")
         await until(lambda: "warning" in shown(app))
         assert shown(app).count("┏") == 2, "the pane, and the warning"
-        app.push_screen(Chooser("which", [Option("a", "the first", "x"), Option("b", "the second", "y")]))
+        app.push_screen(Chooser("which", [ChooserOption("a", "the first", "x"), ChooserOption("b", "the second", "y")]))
         await until(lambda: isinstance(app.screen, Chooser))
         await settle(pilot)
         assert "the first" in reversed_text(app)
@@ -150,7 +150,7 @@ def test_states_and_levels_have_words_or_signs_of_their_own() -> None:
 @given(triplets, triplets)
 def test_text_in_sixteen_colours_can_always_be_read(text: tuple[int, int, int], ground: tuple[int, int, int]) -> None:
     style = Style(bold=True) + Style.from_color(RichColor.from_rgb(*text), RichColor.from_rgb(*ground))
-    [segment] = Sixteen().apply([Segment("text", style)], BASE)
+    [segment] = SixteenColours().apply([Segment("text", style)], BASE)
     assert segment.style is not None
     assert segment.style.bold
     colour, on = segment.style.color, segment.style.bgcolor
@@ -167,7 +167,7 @@ def test_a_colour_keeps_its_hue_and_a_drawing_its_colours() -> None:
     assert readable_colour(4, 0) == 12
     assert readable_colour(14, 15) == 0
     same = Style.from_color(RichColor.from_rgb(80, 80, 80), RichColor.from_rgb(85, 85, 85))
-    drawn, read = Sixteen().apply([Segment("▀▀ ", same), Segment("│", same)], BASE)
+    drawn, read = SixteenColours().apply([Segment("▀▀ ", same), Segment("│", same)], BASE)
     assert drawn.style is not None
     assert drawn.style.color == drawn.style.bgcolor
     assert read.style is not None
@@ -182,7 +182,7 @@ def test_without_colours_all_else_of_a_style_stays(
         RichColor.from_rgb(*text), RichColor.from_rgb(*ground)
     )
     style += Style.from_meta({"offset": (3, 4)})
-    [segment, bare] = Colourless(lambda: BASE).apply([Segment("text", style), Segment("text", None)], BASE)
+    [segment, bare] = NoColours(lambda: BASE).apply([Segment("text", style), Segment("text", None)], BASE)
     assert bare.style is None
     assert segment.style is not None
     assert (segment.style.color, segment.style.bgcolor) == (None, None)
@@ -198,8 +198,8 @@ def test_with_many_colours_nothing_is_translated(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("COLORTERM", raising=False)
     few = WorkbenchApp(Settings(), lambda: pytest.fail("not loaded"))
-    assert not any(isinstance(each, Sixteen) for each in many.get_line_filters())
-    assert any(isinstance(each, Sixteen) for each in few.get_line_filters())
+    assert not any(isinstance(each, SixteenColours) for each in many.get_line_filters())
+    assert any(isinstance(each, SixteenColours) for each in few.get_line_filters())
 
 
 async def test_without_colours_the_pane_with_the_focus_has_a_heavy_border_all_around(

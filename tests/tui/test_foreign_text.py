@@ -22,13 +22,12 @@ from tui.recorded.long_run import run as recorded_run
 from tui.small_app import SmallApp
 from workbench.config.text import printable
 from workbench.log.events import Setting, UserMessage
-from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.replay import AnswerColumn
 from workbench.tui.screens.text_blocks import paragraph
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.text_dialog import TextDialog
+from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 
 PIECES = (
     st.sampled_from([*MARKUP, *CONTROLS, *MARKS, *SURROGATES]) | st.text("[]/\\@=()'\" ab$#", max_size=12) | st.text()
@@ -58,10 +57,10 @@ def test_text_that_is_put_into_a_widget_is_no_markup(text: str) -> None:
 
 
 DIALOGS: dict[str, Callable[[str], Screen[Any]]] = {
-    "chooser": lambda text: Chooser(text, [Option(text, text, text), Option("other", "other", "")]),
+    "chooser": lambda text: Chooser(text, [ChooserOption(text, text, text), ChooserOption("other", "other", "")]),
     "question": lambda text: ConfirmDialog(text, text, "yes", "no"),
     "text": lambda text: TextDialog(text, text, text),
-    "edit": lambda text: EditDialog(text, text, lambda _: None),
+    "edit": lambda text: EditDialog(text, text),
 }
 
 

@@ -20,7 +20,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 import workbench.tui
-from workbench.tui.textual_patches import Plain, patch_textual, text_as_it_is
+from workbench.tui.textual_patches import TextualOriginals, patch_textual, text_as_it_is
 
 SOURCE = Path(workbench.tui.__file__).parent
 TITLES = {"border_title", "border_subtitle", "tooltip", "label"}
@@ -239,7 +239,7 @@ async def test_plain_textual_makes_links_of_strings_and_ours_does_not(
     is_plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patch_textual()
-    monkeypatch.setattr(textual_markup, "to_content", Plain.to_content if is_plain else text_as_it_is)
+    monkeypatch.setattr(textual_markup, "to_content", TextualOriginals.to_content if is_plain else text_as_it_is)
     async with Titled().run_test() as pilot:
         made: list[Any] = [
             pilot.app.query_one(Button).label,
@@ -258,6 +258,6 @@ def test_what_textual_writes_as_markup_is_not_always_read_as_it_was() -> None:
 
 def _survives(text: str) -> bool:
     try:
-        return Plain.to_content(Content(text).markup).plain == text
+        return TextualOriginals.to_content(Content(text).markup).plain == text
     except textual_markup.MarkupError:
         return False

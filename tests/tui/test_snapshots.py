@@ -19,7 +19,7 @@ from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Send
-from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.help import HelpScreen
 from workbench.tui.widgets.report import Report
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ async def test_the_split_with_a_file(services: Services, talk: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "kind", "words"),
     [
-        ("f1", Help, ("where to look", "what fills the context", "bring it back")),
+        ("f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
         (
             "ctrl+t",
             Report,

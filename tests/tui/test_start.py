@@ -23,7 +23,7 @@ from workbench.log.events import UserMessage
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.tui import start
-from workbench.tui.app import Opening, WorkbenchApp
+from workbench.tui.app import OpeningScreen, WorkbenchApp
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen
@@ -84,7 +84,7 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
         app = WorkbenchApp(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i", "left")
-            await until(lambda: isinstance(app.screen, Opening) and app.screen.typed == "hi")
+            await until(lambda: isinstance(app.screen, OpeningScreen) and app.screen.typed == "hi")
             gate.set()
             await until(lambda: [each.text for each in app.screen.query(Composer)] == ["hi"])
             main = app.screen

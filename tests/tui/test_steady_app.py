@@ -25,13 +25,13 @@ from textual.worker import WorkerCancelled
 
 from tui.play import until
 from workbench.tui.steady_app import SteadyApp, SteadyPalette
-from workbench.tui.textual_patches import Plain, patch_textual
+from workbench.tui.textual_patches import TextualOriginals, patch_textual
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_plain_textual_takes_another_screen_where_one_is_left_twice_and_ours_does_not(is_plain: bool) -> None:
     patch_textual()
-    dismiss = Plain.dismiss if is_plain else Screen.dismiss
+    dismiss = TextualOriginals.dismiss if is_plain else Screen.dismiss
     async with App[None]().run_test() as pilot:
         under, over = Screen[None](), Screen[None]()
         await pilot.app.push_screen(under)
@@ -75,7 +75,7 @@ class Parent(Static):
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_plain_textual_calls_a_widget_that_lost_its_children_and_ours_does_not(is_plain: bool) -> None:
     patch_textual()
-    on_invoke_later = Plain.on_invoke_later if is_plain else MessagePump._on_invoke_later
+    on_invoke_later = TextualOriginals.on_invoke_later if is_plain else MessagePump._on_invoke_later
     async with App[None]().run_test() as pilot:
         parent = Parent()
         await pilot.app.mount(parent)
@@ -94,7 +94,7 @@ async def test_plain_textual_cannot_take_a_click_on_what_is_gone_and_ours_can(
 ) -> None:
     patch_textual()
     if is_plain:
-        monkeypatch.setattr(Screen, "get_widget_and_offset_at", Plain.widget_and_offset_at)
+        monkeypatch.setattr(Screen, "get_widget_and_offset_at", TextualOriginals.widget_and_offset_at)
     async with App[None]().run_test() as pilot:
         text = Static("text")
         await pilot.app.mount(text)

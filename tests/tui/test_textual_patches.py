@@ -35,7 +35,7 @@ from support.terminal import Terminal
 from tui.play import until
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.tui.textual_patches import Plain, move_thumb, patch_textual, render_cleaned, set_line_count
+from workbench.tui.textual_patches import TextualOriginals, move_thumb, patch_textual, render_cleaned, set_line_count
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07"
 
@@ -174,7 +174,7 @@ async def test_plain_textual_draws_a_screen_behind_another_blank_and_ours_as_it_
         await pilot.app.push_screen(lower)
         await pilot.app.push_screen(upper)
         visible_screen_stack.set(pilot.app._background_screens)  # as where the upper one did not change
-        drawn = (Plain.screen_render if is_plain else Screen.render)(lower)
+        drawn = (TextualOriginals.screen_render if is_plain else Screen.render)(lower)
         assert isinstance(drawn, Blank if is_plain else BackgroundScreen)
 
 
@@ -212,7 +212,7 @@ class Laid(Screen[None]):
 async def test_two_sizes_in_quick_succession_settle(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
     patch_textual()
     if is_plain:
-        monkeypatch.setattr(MessagePump, "_dispatch_message", Plain.dispatch)
+        monkeypatch.setattr(MessagePump, "_dispatch_message", TextualOriginals.dispatch)
     app: App[None] = App()
     settled = asyncio.Event()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -237,7 +237,7 @@ async def test_two_sizes_in_quick_succession_settle(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("is_plain", [False, True])
 async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
     patch_textual()
-    set_timer = Plain.set_timer if is_plain else MessagePump.set_timer
+    set_timer = TextualOriginals.set_timer if is_plain else MessagePump.set_timer
     app: App[None] = App()
     went_off = asyncio.Event()
     looks, clock = 0, _time.get_time

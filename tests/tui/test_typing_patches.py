@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, OptionList, TextArea
 from tui.play import until
 from workbench.tui import text_areas
 from workbench.tui.text_areas import CleanTextArea, RestingTextArea
-from workbench.tui.textual_patches import Plain, patch_textual
+from workbench.tui.textual_patches import TextualOriginals, patch_textual
 
 # Terminals of a few columns
 
@@ -25,7 +25,7 @@ from workbench.tui.textual_patches import Plain, patch_textual
 @pytest.mark.parametrize("width", [0, -3])
 def test_plain_textual_cannot_wrap_in_no_column_and_ours_can(width: int) -> None:
     with pytest.raises(ValueError, match="must not be zero"):
-        Plain.wrap(Content("word"), 0)
+        TextualOriginals.wrap(Content("word"), 0)
     patch_textual()
     assert Content("word").get_height({}, width) == 4
 
@@ -44,7 +44,7 @@ async def test_plain_textual_cannot_turn_a_page_in_a_list_without_room_and_ours_
         options = pilot.app.query_one(OptionList)
         options.highlighted = 0
         with pytest.raises(KeyError) if is_plain else nullcontext():
-            (Plain.move_page if is_plain else OptionList._move_page)(options, 1)
+            (TextualOriginals.move_page if is_plain else OptionList._move_page)(options, 1)
 
 
 class LowArea(App[None]):
@@ -81,7 +81,7 @@ SIGNS = ["a", " ", "é", "字", FAMILY, "✔\ufe0f", "\u200d", "\ufe0f", "e\u030
 
 def test_plain_rich_cuts_an_emoji_between_its_parts_and_ours_does_not() -> None:
     patch_textual()
-    assert cell_len(Plain.split_cells(Segment(f"about {FAMILY}"), 7)[0].text) == 8
+    assert cell_len(TextualOriginals.split_cells(Segment(f"about {FAMILY}"), 7)[0].text) == 8
     assert Segment(f"about {FAMILY}").split_cells(7) == (Segment("about  "), Segment(" "))
 
 
@@ -105,7 +105,7 @@ def test_what_is_cut_takes_as_many_columns_as_before(text: str, cut: int) -> Non
 def test_plain_textual_cuts_nothing_to_fewer_columns_than_none_and_ours_cuts_all(width: int) -> None:
     patch_textual()
     text = Content("pin event 12")
-    assert Plain.truncate(text, width, ellipsis=True).cell_length == width
+    assert TextualOriginals.truncate(text, width, ellipsis=True).cell_length == width
     cut = text.truncate(width, ellipsis=True)
     assert (cut.plain, cut.cell_length) == ("", 0)
 
@@ -130,7 +130,7 @@ async def test_plain_textual_keeps_the_controls_of_what_is_pasted_and_ours_does_
 ) -> None:
     patch_textual()
     if is_plain:
-        monkeypatch.setattr(Input, "replace", Plain.input_replace)
+        monkeypatch.setattr(Input, "replace", TextualOriginals.input_replace)
     async with _Lines(TextArea if is_plain else CleanTextArea).run_test() as pilot:
         line, area = pilot.app.query_one(Input), pilot.app.query_one(TextArea)
         pilot.app._clipboard = PASTED

@@ -38,8 +38,6 @@ _NONE = re.compile(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
 
 
 class CommandRun(NamedTuple):
-    """A command that was run."""
-
     text: str
     status: str
     """Its exit status from the result; empty if it has none."""
@@ -56,8 +54,6 @@ class FileTouched(NamedTuple):
 
 
 class ErrorSeen(NamedTuple):
-    """An error in a result."""
-
     text: str
     event: str
 

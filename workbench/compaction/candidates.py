@@ -36,7 +36,6 @@ class ItemUnit(NamedTuple):
 
     @property
     def is_user(self) -> bool:
-        """Whether it is a user message."""
         return self.items[0].role == "user"
 
     @property

@@ -126,7 +126,6 @@ class FactCollection:
     """The entries so far that are worth listing, and the rest."""
 
     def add_item(self, item: Item) -> None:
-        """Add one item."""
         self._at += 1
         self._known = None
         if item.state == "masked":
@@ -246,7 +245,6 @@ def collect_facts(items: Iterable[Item], mentions: Mentions | None = None) -> Fa
 
 
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
-    """The facts of a summary."""
     table = FactCollection()
     table.add_text(without_own_words(text), event, ASSISTANT)
     return table.listed()

@@ -44,7 +44,6 @@ class Metrics:
 
 
 def count_metrics(found: Record) -> Metrics:
-    """Count."""
     noted = [entry.details for entry in found.entries]
     cost = sum(each.cost or 0.0 for each in noted)
     uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)

@@ -112,8 +112,6 @@ class CompactionEntry(NamedTuple):
 
 
 class FailedCompaction(NamedTuple):
-    """One compaction that failed."""
-
     seq: int
     kind: str
     message: str
@@ -165,7 +163,6 @@ _COUNTED = frozenset({Compaction, Failure, Revert, Usage})
 
 
 def read_record(events: Iterable[Event]) -> Record:
-    """Read a log."""
     reader = RecordReader()
     reader.read_events(events)
     return reader.record()
@@ -190,7 +187,6 @@ class RecordReader:
         self._reported = self._reshaped = self._tried = self._attempts = self._in_a_row = 0
 
     def read_events(self, events: Iterable[Event]) -> None:
-        """Read the next events."""
         for event in events:
             self.length += 1
             kind = type(event.body)

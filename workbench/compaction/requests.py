@@ -57,8 +57,6 @@ class SummarySource(NamedTuple):
 
 
 class SummaryRequest(NamedTuple):
-    """One request to the summariser."""
-
     plan: ContextPlan
     cap: int
     """The most tokens the answer should have."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
 from workbench.compaction.progress import ReportProgress, ignore_progress
-from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose_units
+from workbench.compaction.strategies import KeptMessage, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
@@ -176,7 +176,7 @@ def _is_replaced(unit: ItemUnit, first: int, last: int, candidates: Candidates) 
 
 
 def _kept(
-    staying: Sequence[ItemUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
+    staying: Sequence[ItemUnit], retained: Sequence[KeptMessage], candidates: Candidates, first: int, last: int
 ) -> tuple[tuple[KeptEvent, ...], int]:
     """What stays of the range, in log order, and its cost."""
     own = {each.unit.number: each for each in retained}

@@ -27,7 +27,7 @@ KEPT_SHARE = 2
 """Kept user messages get at most half of the room that the fixed slots leave: the rest is for what comes."""
 
 
-class Retained(NamedTuple):
+class KeptMessage(NamedTuple):
     """A user message that stays next to the summary."""
 
     unit: ItemUnit
@@ -41,7 +41,7 @@ class StrategyChoice(NamedTuple):
 
     wanted: Sequence[ItemUnit]
     """The units to summarise."""
-    retained: Sequence[Retained]
+    retained: Sequence[KeptMessage]
     why: str
     spares: str = ""
     """The knob that keeps recent items, with its value; empty if none does."""
@@ -162,12 +162,12 @@ _STRATEGIES: dict[Selection, Callable[[Candidates, StrategyInputs], StrategyChoi
 # User messages under a budget
 
 
-def _without(units: Sequence[ItemUnit], retained: Sequence[Retained]) -> list[ItemUnit]:
+def _without(units: Sequence[ItemUnit], retained: Sequence[KeptMessage]) -> list[ItemUnit]:
     stay = {each.unit.number for each in retained}
     return [unit for unit in units if unit.number not in stay]
 
 
-def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
+def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tuple[list[KeptMessage], str]:
     """User messages from the newest on, as far as the budget reaches, and the words for them.
 
     The first that exceeds the budget is cut in its middle.
@@ -176,7 +176,7 @@ def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tu
     cap = capped_tokens(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
     cap = min(cap, max(0, inputs.limits.capacity - inputs.fixed) // KEPT_SHARE)
     room = cap - spent
-    retained: list[Retained] = []
+    retained: list[KeptMessage] = []
     for unit in reversed(units):
         if not unit.is_user:
             continue
@@ -186,17 +186,17 @@ def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tu
                 cut = _shortened(unit, room, inputs.counter)
                 retained += [cut] if cut.tokens <= room else []
             break
-        retained.append(Retained(unit, None, cost))
+        retained.append(KeptMessage(unit, None, cost))
         room -= cost
     retained.reverse()
     tokens = sum(each.tokens for each in retained)
     if not retained:
         return retained, ""
-    count = "1 user message" if len(retained) == 1 else f"{len(retained):,} user messages"
+    count = counted(len(retained), "user message")
     return retained, f"; of that, {count} with {tokens:,} tokens are kept (budget {cap:,})"
 
 
-def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> KeptMessage:
     item = unit.items[0]
     if room < MARKED_ROOM:
         return _beginning(unit, room, counter)
@@ -204,12 +204,12 @@ def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
     cut = truncate_result(item.original, counter.count(item.original).tokens, rule, counter, item.id)
     # Pictures cost more than their text: then the text alone may fit.
     text, tokens = (cut.text, cut.tokens) if cut else (item.original, counter.count(item.original).tokens)
-    return Retained(unit, text, tokens)
+    return KeptMessage(unit, text, tokens)
 
 
-def _beginning(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+def _beginning(unit: ItemUnit, room: int, counter: TokenCounter) -> KeptMessage:
     text = short = unit.items[0].original
     end = counter.head(text, room)
     while end < len(text) and counter.count(short := f"{text[:end]}…").tokens > room and end:
         end -= 1
-    return Retained(unit, short, counter.count(short).tokens)
+    return KeptMessage(unit, short, counter.count(short).tokens)

@@ -29,7 +29,7 @@ ATTEMPTS = 2
 """Attempts for one request that is too long."""
 
 
-class Measured(NamedTuple):
+class MeasuredTokens(NamedTuple):
     """The tokens that a policy compares with its thresholds."""
 
     tokens: int
@@ -37,15 +37,17 @@ class Measured(NamedTuple):
     """Their source, if they are not the plan's."""
 
 
-def measure_size(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
+def measure_size(
+    plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy
+) -> MeasuredTokens:
     """The numerator of the thresholds."""
     total = plan.size
     match policy.measure:
         case "plan":
-            return Measured(total, "")
+            return MeasuredTokens(total, "")
         case "since_compaction":
             since = "the last compaction" if record.covered else "the beginning"
-            return Measured(tokens_behind(plan, record.covered), f"events since {since}")
+            return MeasuredTokens(tokens_behind(plan, record.covered), f"events since {since}")
         case "reported":
             return _reported(total, events, record)
 
@@ -55,7 +57,7 @@ def tokens_behind(plan: ContextPlan, covered: int) -> int:
     return plan.items.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
 
 
-def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
+def _reported(total: int, events: Sequence[Event], record: Record) -> MeasuredTokens:
     """The last report. One from before a compaction, or its undo, does not apply to the request as it is now."""
     for at in range(len(events) - 1 if record.reported > record.reshaped else -1, -1, -1):
         event = events[at]
@@ -63,9 +65,9 @@ def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
             break
         if isinstance(event.body, Usage) and not _is_elsewhere(events, at, event.body.request):
             if event.body.prompt is not None:
-                return Measured(event.body.prompt, "reported by the provider")
-            return Measured(event.body.estimate, "by our own count, as the provider reported none")
-    return Measured(total, "by our own count, as nothing was reported yet")
+                return MeasuredTokens(event.body.prompt, "reported by the provider")
+            return MeasuredTokens(event.body.estimate, "by our own count, as the provider reported none")
+    return MeasuredTokens(total, "by our own count, as nothing was reported yet")
 
 
 def _is_elsewhere(events: Sequence[Event], at: int, request: int) -> bool:
@@ -139,7 +141,7 @@ def _fires_at(bound: Fraction, policy: CompactionPolicy) -> int:
     return ceil(bound) if policy.inclusive else floor(bound) + 1
 
 
-def _tokens(now: Measured, policy: CompactionPolicy) -> TriggerCheck:
+def _tokens(now: MeasuredTokens, policy: CompactionPolicy) -> TriggerCheck:
     limit = policy.token_threshold
     fires_at = _fires_at(Fraction(limit), policy)
     fired = now.tokens >= fires_at
@@ -147,7 +149,7 @@ def _tokens(now: Measured, policy: CompactionPolicy) -> TriggerCheck:
     return TriggerCheck("tokens", fired, words + _aside(now.what), now.tokens, limit, fires_at)
 
 
-def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> TriggerCheck:
+def _threshold(now: MeasuredTokens, plan: ContextPlan, policy: CompactionPolicy) -> TriggerCheck:
     window, bound = plan.limits.window, share_of_window(policy)
     fires_at = _fires_at(bound * max(window, 1), policy)
     fired = now.tokens >= fires_at

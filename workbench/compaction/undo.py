@@ -89,7 +89,6 @@ def peel_compaction(events: Sequence[Event]) -> Change:
 
 
 def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
-    """Undo every compaction, the newest first."""
     log = list(events)
     found: list[Change] = []
     while _alive(log, (Compaction,)):

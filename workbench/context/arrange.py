@@ -106,7 +106,6 @@ class Outline(NamedTuple):
 
     @property
     def limits(self) -> Limits:
-        """The limits of the request."""
         return self.parts.meter.limits
 
     @property

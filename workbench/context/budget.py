@@ -117,5 +117,4 @@ class Budget(NamedTuple):
 
     @property
     def window(self) -> int:
-        """The whole window."""
         return sum(self)

@@ -127,12 +127,10 @@ class Cell:
 
     @property
     def seq(self) -> int:
-        """The event's sequence number."""
         return self.event.seq
 
     @property
     def id(self) -> str:
-        """The event's id."""
         return self.event.id
 
     @property
@@ -142,7 +140,6 @@ class Cell:
 
     @property
     def kind(self) -> Kind:
-        """The kind of its item."""
         return self.form.kind
 
     @property

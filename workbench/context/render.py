@@ -28,13 +28,11 @@ def render_request(plan: ContextPlan) -> dict[str, Any]:
 
 
 def render_tools(plan: ContextPlan) -> list[dict[str, Any]]:
-    """The tools of the request."""
     definitions = [item.text for item in plan.items.fixed if item.kind == "tool_definition" and item.in_request]
     return [tool for tool, _ in map(chat_tool, map(json.loads, filter(None, definitions))) if tool is not None]
 
 
 def render_messages(plan: ContextPlan) -> list[Message]:
-    """The messages of the request."""
     made = MessageList()
     for item in plan.items.in_request():
         made.add_item(item)
@@ -77,7 +75,6 @@ class MessageList:
             self._pictures = []
 
     def finish(self) -> list[Any]:
-        """The messages."""
         system = [{"role": "system", "content": "\n\n".join(self._merged)}] if self._merged else []
         return system + self._found + self._pictures
 

@@ -21,8 +21,6 @@ _SECONDS: Final = 30
 
 
 class AuthorityFiles:
-    """The folder of the authority."""
-
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: by default one in the data folder."""
         self.folder = folder or data_dir() / FOLDER
@@ -40,10 +38,6 @@ class AuthorityFiles:
                 yield
         except OSError as error:
             raise WorkbenchError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
-
-    def write_private(self, data: bytes) -> None:
-        """Write the key and the certificate, for this user alone."""
-        replace_file(self.private, data)
 
     def write_public(self, data: bytes) -> None:
         """Write the certificate, unless it is written already."""

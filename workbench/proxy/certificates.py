@@ -55,7 +55,6 @@ class Authority(NamedTuple):
 
     @property
     def last_day(self) -> str:
-        """The day on which it ends."""
         return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
 
 
@@ -85,7 +84,7 @@ def find_authority(files: AuthorityFiles, hosts: Iterable[str]) -> FoundAuthorit
             files.write_public(before.pem)
             return FoundAuthority(before)
         made = new_authority(wanted | (before.hosts if before is not None else frozenset()))
-        files.write_private(_key_pem(made.key) + made.pem)
+        replace_file(files.private, _key_pem(made.key) + made.pem)
         files.write_public(made.pem)
         return FoundAuthority(made, why)
 

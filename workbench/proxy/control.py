@@ -245,7 +245,6 @@ def detail_of(proxy: RunningProxy, held: str) -> HeldDetail:
 
 
 def release_request(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
-    """Release a held request."""
     return _call(proxy, "POST", f"/held/{held}", ProxyState, order)
 
 
@@ -255,7 +254,6 @@ def set_rules(proxy: RunningProxy, rules: Sequence[str]) -> ProxyState:
 
 
 def policies_of(proxy: RunningProxy) -> tuple[SessionPolicy, ...]:
-    """The policies of a proxy's sessions."""
     return _call(proxy, "GET", "/policies", PolicyList).sessions
 
 

@@ -71,7 +71,7 @@ class ConversationMark(NamedTuple):
     """The agent, if known."""
 
 
-class Belonging(NamedTuple):
+class MatchedSession(NamedTuple):
     """The session that a request belongs to."""
 
     session: str = ""
@@ -87,7 +87,7 @@ class Conversations(Protocol):
     def marks(self) -> Mapping[str, ConversationMark]:
         """The marks by session, the last used at the end."""
 
-    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def match_session(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> MatchedSession:
         """The conversation that a request belongs to, as far as known."""
 
     def note_setting(self, session: str, setting: Setting) -> None:
@@ -110,16 +110,16 @@ class MarkedConversations:
         if gone:
             self.marks = {**{name: mark for name, mark in self.marks.items() if name not in gone}, **changed}
 
-    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def match_session(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> MatchedSession:
         """The recorded session that a request belongs to."""
         if route.dialect is None:
-            return Belonging()
+            return MatchedSession()
         body = self._redact(body) if self._redact else body
         exchange = Exchange(route.dialect, body, {}, route.model, 0, split_body(route.dialect, body))
-        return belongs_to(self.marks.values(), exchange, sender_of(exchange, route, headers))
+        return match_by_marks(self.marks.values(), exchange, sender_of(exchange, route, headers))
 
 
-def belongs_to(marks: Iterable[ConversationMark], exchange: Exchange, sender: Sender) -> Belonging:
+def match_by_marks(marks: Iterable[ConversationMark], exchange: Exchange, sender: Sender) -> MatchedSession:
     """The conversation of a request, by the recorder's rules: the one that it continues, else the one with its id."""
     aside = sender.purpose in ("side", "compaction")
     who = (sender.session, sender.agent, exchange.dialect)
@@ -130,11 +130,11 @@ def belongs_to(marks: Iterable[ConversationMark], exchange: Exchange, sender: Se
     common = longest.talk.continued(exchange, digests) if longest is not None else 0
     prompt = exchange.prompt_name if mine else ""
     if longest is not None and (common > 1 or (common and longest.prompt == prompt)):
-        return Belonging(longest.session, aside)
+        return MatchedSession(longest.session, aside)
     if sender.session and not aside:
         same = (each.session for each in reversed(mine) if not each.talk.size or each.prompt == prompt)
-        return Belonging(next(same, ""))
-    return Belonging("", aside)
+        return MatchedSession(next(same, ""))
+    return MatchedSession("", aside)
 
 
 def _digests(names: Sequence[str], counts: Collection[int]) -> dict[int, str]:

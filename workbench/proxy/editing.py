@@ -35,7 +35,6 @@ class RequestEdit:
         """Tokens by path."""
 
     def count(self, text: str) -> int:
-        """The number of tokens of a text."""
         return self._counter.count(text).tokens
 
     def marker(self, path: str) -> str:
@@ -101,7 +100,6 @@ def with_masked(rewrite: Rewrite, path: str, marker: str) -> Rewrite:
 
 
 def with_reworded(rewrite: Rewrite, path: str, text: str) -> Rewrite:
-    """Replace the text of an item."""
     rewrite = with_restored(rewrite, path)
     return replace(rewrite, texts={**rewrite.texts, path: text})
 

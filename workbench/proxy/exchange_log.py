@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 
-from workbench.proxy.recorder import TOO_MUCH, Recorded, Recorder
+from workbench.proxy.recorder import TOO_MUCH, Recorder, RequestRecording
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked_body
@@ -29,7 +29,7 @@ class ExchangeLog:
         self._at = time.time_ns() // 1_000_000
         self._began = time.monotonic()
         self._first: float | None = None
-        self._recorded: Recorded | None = None
+        self._recorded: RequestRecording | None = None
         self._request: Sequence[bytes] = ()
         self._answer: list[bytes] = []
         self._size = 0

@@ -21,7 +21,7 @@ from workbench.models.diagnose import connection_words
 from workbench.proxy.exchange_log import ExchangeLog
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
 from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, sendable_headers, way_out
-from workbench.proxy.holding import Holding
+from workbench.proxy.holding import HeldConnection
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
@@ -64,7 +64,7 @@ class Forwarding:
         self._gate = gate
         self._policies = policies
         self._seen: SeenRequest | None = None
-        self._holding: Holding | None = None
+        self._holding: HeldConnection | None = None
         self._release: Release | None = None
         self._client = client
         self._route = route
@@ -220,7 +220,7 @@ class Forwarding:
             return True
         self._log.record_request()
         held.session = lambda: self._log.session
-        self._holding, began, release = Holding(self._incoming, held), time.monotonic(), Release("gone")
+        self._holding, began, release = HeldConnection(self._incoming, held), time.monotonic(), Release("gone")
         try:
             release = await self._holding.wait(gate)
         finally:

@@ -19,7 +19,7 @@ from workbench.config.background import background
 from workbench.log.codec import without_surrogates
 from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
-from workbench.proxy.recorder import Recorded, Recorder
+from workbench.proxy.recorder import Recorder, RequestRecording
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
@@ -50,7 +50,7 @@ class SocketRequest:
         self.began = time.monotonic()
         self.first: float | None = None
         self.ended = self.began
-        self.recorded: Recorded | None = None
+        self.recorded: RequestRecording | None = None
         self.seen: SeenRequest | None = None
         self.asked: dict[str, Any] | None = None
         """The client's full request, if another one was sent instead."""
@@ -139,7 +139,6 @@ class SocketFrames:
         return asked
 
     def from_provider(self, text: str) -> None:
-        """Add a frame of the provider."""
         asked = self._open
         if asked is None:
             return
@@ -212,7 +211,7 @@ class SocketFrames:
         return text if known is request else frame_of(known, text)
 
 
-def _record_answer(recorded: Recorded, asked: SocketRequest, problem: str) -> None:
+def _record_answer(recorded: RequestRecording, asked: SocketRequest, problem: str) -> None:
     frames = msgspec.json.encode(list(map(without_surrogates, asked.frames)))
     first = None if asked.first is None else round((asked.first - asked.began) * 1000)
     took = round((asked.ended - asked.began) * 1000)

@@ -61,7 +61,7 @@ class OwnAnswer:
         return {key: value for key, value in self.full_answer.items() if key not in self._reported}
 
 
-class Holding:
+class HeldConnection:
     """One request while it waits."""
 
     def __init__(self, incoming: web.BaseRequest, held: HeldRequest) -> None:
@@ -78,7 +78,6 @@ class Holding:
         return self._dialect.wants_stream(self._held.body, self._incoming.path)
 
     async def wait(self, gate: Gate) -> Release:
-        """Wait until the request is released or its time is up."""
         return await until_released(gate, self._held, self._sign)
 
     async def _sign(self) -> None:

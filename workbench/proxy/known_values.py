@@ -33,7 +33,6 @@ class KnownMessage(NamedTuple):
 
     @classmethod
     def from_message(cls, message: Any) -> KnownMessage:
-        """Compute the facts about a message."""
         found = unmarked(message)
         known = content_hash(found.value)
         return cls(found, known, message_name(found.value, known))
@@ -50,7 +49,6 @@ class ByIdentity(Generic[T]):
         self._size = 0
 
     def results_for(self, values: Iterable[Any]) -> list[T]:
-        """The results for several values."""
         get = self._known.get
         return [
             found[0] if (found := get(id(value))) is not None else self._learn(id(value), value) for value in values

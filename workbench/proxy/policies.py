@@ -25,7 +25,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.proxy.batches import ConversationWords, result_name
 from workbench.proxy.body_plans import plan_body
 from workbench.proxy.control import PolicyOrder, SessionPolicy, WayPolicy
-from workbench.proxy.conversation_marks import Belonging, Conversations
+from workbench.proxy.conversation_marks import Conversations, MatchedSession
 from workbench.proxy.policy_notes import policy_note
 from workbench.proxy.routes import Route
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
@@ -112,7 +112,7 @@ class PassingPolicies:
         """The body to send instead of a request; None: it is sent unchanged."""
         if route.dialect is None or route.name or not body or body.get("previous_response_id"):
             return None
-        where = Belonging() if self._recorder is None else self._recorder.belonging_of(route, headers, body)
+        where = MatchedSession() if self._recorder is None else self._recorder.match_session(route, headers, body)
         found = self._conversation(where.session)
         policy = self._policy(found)
         applied = policy or found.before
@@ -214,7 +214,7 @@ class PassingPolicies:
 
     def policy_for_request(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> WayPolicy | None:
         """The policy for a request; None: it is sent unchanged."""
-        where = Belonging() if self._recorder is None else self._recorder.belonging_of(route, headers, body)
+        where = MatchedSession() if self._recorder is None else self._recorder.match_session(route, headers, body)
         return self._policy(self._conversations.get(where.session) or _Conversation())
 
     def pinned_in(self, dialect: DialectName, body: dict[str, Any]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from workbench.proxy.records import (
     ReplacedRecord,
     TracedRecord,
     UnreadRecord,
-    encode_call,
+    encode,
 )
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import recorded_headers
@@ -64,7 +64,7 @@ class RecorderLink(Protocol):
 
 
 class Recorder(MarkedConversations):
-    """Records exchanges. Use it in one thread, except for `marks`, `belonging_of` and `note_setting`."""
+    """Records exchanges. Use it in one thread, except for `marks`, `match_session` and `note_setting`."""
 
     def __init__(
         self,
@@ -96,7 +96,6 @@ class Recorder(MarkedConversations):
 
     @property
     def is_behind(self) -> bool:
-        """Whether the recorder is far behind."""
         return self.waiting > MOST_WAITING // 2
 
     async def wait_for_room(self) -> None:
@@ -118,13 +117,13 @@ class Recorder(MarkedConversations):
         largest: int = LARGEST,
         waits: bool = False,
         at_once: bool = True,
-    ) -> Recorded:
+    ) -> RequestRecording:
         """Record a request, which is read later. `at_once`: it is handed over before its answer arrives."""
         number = next(self._numbers)
         if waits:
             self.sessions[number] = ""
         record = AskedRecord(number, route, recorded_headers(headers), at, payload, largest, waits)
-        return Recorded(self, record, parts, at_once=at_once)
+        return RequestRecording(self, record, parts, at_once=at_once)
 
     def record_unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
         """Record that a request was passed on without being read."""
@@ -132,7 +131,7 @@ class Recorder(MarkedConversations):
 
     def record_call(self, client: str, call: LlmCall) -> None:
         """Record a call of a model that an agent, `client`, traced."""
-        data = encode_call(cleaned(msgspec.to_builtins(call)))
+        data = encode(cleaned(msgspec.to_builtins(call)))
         self._put((TracedRecord(client), [data]))
 
     def note_setting(self, session: str, setting: Setting) -> None:
@@ -167,7 +166,6 @@ class Recorder(MarkedConversations):
         return True
 
     def free_bytes(self, size: int) -> None:
-        """Free bytes that `reserve_bytes` reserved."""
         self._kept -= size
 
     # Feedback of the recorder
@@ -195,7 +193,7 @@ class Recorder(MarkedConversations):
             self._lose(why)
 
 
-class Recorded:
+class RequestRecording:
     """A request that is being recorded."""
 
     def __init__(self, recorder: Recorder, asked: AskedRecord, parts: Sequence[bytes], *, at_once: bool) -> None:

@@ -26,7 +26,7 @@ from workbench.log.store import Store
 from workbench.proxy.journal import BrokenJournal, JournalReader, Position, first_position, left_behind
 from workbench.proxy.open_requests import OpenRequestsFile
 from workbench.proxy.recording import BatchRecording
-from workbench.proxy.records import AnsweredRecord, Feedback, encode_feedback
+from workbench.proxy.records import AnsweredRecord, Feedback, encode
 from workbench.proxy.sessions import ProxySessions
 from workbench.proxy.span_sender import SpanSender
 
@@ -159,7 +159,7 @@ def _wait_for_more() -> bool:
 
 def _report_feedback(feedback: Feedback) -> None:
     with suppress(OSError):  # the proxy no longer reads this
-        os.write(1, encode_feedback(feedback) + b"\n")
+        os.write(1, encode(feedback) + b"\n")
 
 
 def main() -> None:

@@ -99,19 +99,18 @@ class BatchRecording:
             marks, self.is_stored = (), False
             self._lost[f"{type(error).__name__}: {error}"] += max(self._taken, 1)
         self._taken = 0
-        begun = {number: asked.place.id for number, asked in self._waiting.items() if asked.place.session is not None}
+        begun = {number: asked.stored.id for number, asked in self._waiting.items() if asked.stored.session is not None}
         for number in begun:
             del self._waiting[number]
         lost, self._lost = dict(self._lost), Counter()
         return Feedback(self._done, begun, marks, self._sessions.take_forgotten(), lost)
 
     def count_lost(self, why: str) -> None:
-        """Count something that could not be recorded."""
         self._lost[why] += 1
 
     def open_requests(self) -> dict[int, tuple[str, int]]:
         """The session and the event of each unanswered request, by number."""
-        return {number: (each.asked.place.id, each.asked.event) for number, each in self._open.items()}
+        return {number: (each.asked.stored.id, each.asked.event) for number, each in self._open.items()}
 
     def reopen(self, numbers: Mapping[int, tuple[str, int]]) -> None:
         """Continue requests that an earlier recorder left open."""
@@ -121,7 +120,7 @@ class BatchRecording:
             except StoreError:
                 asked = None
             if asked is not None:
-                live = asked.place.live
+                live = asked.stored.live
                 self._open[number] = _Open(asked, Route("openai", live.dialect), LARGEST)
 
     def end_open(self) -> bool:
@@ -134,7 +133,6 @@ class BatchRecording:
         return bool(ended)
 
     def close(self) -> None:
-        """Close all sessions."""
         self._sessions.close()
 
     def _ask(self, record: AskedRecord, data: bytes) -> None:

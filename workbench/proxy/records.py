@@ -116,9 +116,7 @@ class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers from the journal of an earlier proxy that were recorded now."""
 
 
-encode_call: Final = msgspec.json.Encoder().encode
-decode_call: Final = msgspec.json.Decoder(LlmCall).decode
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder(Record).decode
-encode_feedback: Final = msgspec.json.Encoder().encode
+decode_call: Final = msgspec.json.Decoder(LlmCall).decode
 decode_feedback: Final = msgspec.json.Decoder(Feedback).decode

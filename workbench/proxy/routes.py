@@ -109,7 +109,7 @@ def _model_route(path: str) -> Route | None:
     return None
 
 
-class Way(NamedTuple):
+class RequestTarget(NamedTuple):
     """Where a request is sent."""
 
     url: URL
@@ -153,11 +153,11 @@ class Upstreams:
         """The header for a user and password in an address. It replaces the client's own."""
         return self._authorization[provider]
 
-    def way_to(self, origin: str, provider: str, path_and_query: str) -> Way:
-        """Where a request goes whose client sent it to `origin`: to the one address for all, or else to the origin."""
-        if self._is_one:
-            return Way(self.address(provider, path_and_query), self.authorization(provider))
-        return Way(URL(origin + path_and_query, encoded=True))
+    def target_for(self, provider: str, path_and_query: str, origin: str = "") -> RequestTarget:
+        """Where a request goes. One that its client sent to an `origin` goes there, unless all go to one address."""
+        if origin and not self._is_one:
+            return RequestTarget(URL(origin + path_and_query, encoded=True))
+        return RequestTarget(self.address(provider, path_and_query), self.authorization(provider))
 
     def listed(self) -> dict[str, str]:
         """The address of each provider."""

@@ -26,7 +26,7 @@ from workbench.proxy.headers import forwarded_headers
 from workbench.proxy.orders import take_order
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
-from workbench.proxy.routes import Route, Upstreams, Way, route_of
+from workbench.proxy.routes import RequestTarget, Route, Upstreams, route_of
 from workbench.proxy.spans_door import PATH, take_spans
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump_websocket, websocket_client
@@ -166,19 +166,19 @@ class ProxyServer:
         if path.partition("?")[0] == PATH:
             return await take_spans(incoming, self._recorder, self._largest)
         route = route_of(path.partition("?")[0], incoming.headers)
-        way = Way(self._upstreams.address(route.provider, path), self._upstreams.authorization(route.provider))
-        return await self._forward(incoming, path, route, route.provider, way)
+        target = self._upstreams.target_for(route.provider, path)
+        return await self._forward(incoming, path, route, route.provider, target)
 
     async def _handle_opened(self, origin: str, incoming: web.BaseRequest) -> web.StreamResponse:
         path = incoming.raw_path
         if not path.startswith("/"):  # behind the host's name, it could become a part of the name
             return web.Response(status=400, text="workbench proxy: expected a path that begins with /\n")
         route = route_of(path.partition("?")[0], incoming.headers)
-        way = self._upstreams.way_to(origin, route.provider, path)
-        return await self._forward(incoming, path, route, origin.partition("//")[2], way)
+        target = self._upstreams.target_for(route.provider, path, origin)
+        return await self._forward(incoming, path, route, origin.partition("//")[2], target)
 
     async def _forward(
-        self, incoming: web.BaseRequest, path: str, route: Route, provider: str, way: Way
+        self, incoming: web.BaseRequest, path: str, route: Route, provider: str, target: RequestTarget
     ) -> web.StreamResponse:
         """Pass a request on. `provider`: the name to show for it."""
         task = asyncio.current_task()
@@ -186,12 +186,12 @@ class ProxyServer:
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
         headers = forwarded_headers(incoming.headers, self.token, self._orders)
-        if way.authorization:
-            headers["Authorization"] = way.authorization
+        if target.authorization:
+            headers["Authorization"] = target.authorization
         self.requests += 1
         began, response = time.monotonic(), None
         try:
-            response = await self._pass_on(incoming, way.url, route, headers)
+            response = await self._pass_on(incoming, target.url, route, headers)
             return response
         finally:
             status = 0 if response is None else response.status

@@ -18,12 +18,19 @@ from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.known_values import ByIdentity, KnownMessage
-from workbench.proxy.places import NO_FOLDER, StoredConversation, starter_of, stored_conversation_for
 from workbench.proxy.policy_notes import without_policy
 from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, traced_sender, users_words
-from workbench.proxy.storing import sender_in, store_together, taken_up
+from workbench.proxy.stored_conversations import (
+    NO_FOLDER,
+    StoredConversation,
+    sender_in,
+    starter_of,
+    store_together,
+    stored_conversation_for,
+    taken_up,
+)
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.llm_calls import LlmCall, exchange_of_call
 from workbench.traces.request_thread import Exchange
@@ -69,7 +76,7 @@ class ReceivedAnswer(NamedTuple):
 class OpenRequest(NamedTuple):
     """A request that waits for its answer."""
 
-    place: StoredConversation
+    stored: StoredConversation
     event: int
     sender: Sender
     aside: bool
@@ -115,7 +122,7 @@ class ProxySessions:
         self._store = store
         self._client = client
         self._redact = redact
-        self._places: list[StoredConversation] = []
+        self._conversations: list[StoredConversation] = []
         """The last used at the end."""
         self._earlier = EarlierResponses()
         self._first = first
@@ -136,30 +143,30 @@ class ProxySessions:
         exchange = self._exchange(request)
         sender = sender_of(exchange, request.route, request.headers)
         sender = sender._replace(client=sender.client or self._client)
-        place = stored_conversation_for(self._places, exchange, sender)
+        stored = stored_conversation_for(self._conversations, exchange, sender)
         aside = sender.purpose in ("side", "compaction")
-        if place is None:
-            place = self._resume(exchange, sender) or self._begin(exchange, sender)
-        elif not aside and not place.live.has_talk:
-            self._describe(place, exchange, sender)
-        self._places.remove(place)
-        self._places.append(place)
-        purpose = sender.purpose or ("sub-agent" if place.agent or place.parent else "turn")
+        if stored is None:
+            stored = self._resume(exchange, sender) or self._begin(exchange, sender)
+        elif not aside and not stored.live.has_talk:
+            self._describe(stored, exchange, sender)
+        self._conversations.remove(stored)
+        self._conversations.append(stored)
+        purpose = sender.purpose or ("sub-agent" if stored.agent or stored.parent else "turn")
         who = {
             "purpose": purpose,
             "agent": sender.agent,
             "session": sender.session,
-            "parent": sender.parent or place.parent,
+            "parent": sender.parent or stored.parent,
             "name": sender.name,
             "headers": stored_headers(request.headers),
         }
-        event = place.live.send(exchange, aside=True, **who) if aside else place.live.add_request(exchange, **who)
-        self._store_up(place)
-        return OpenRequest(place, event, sender, aside, who, exchange.body, exchange.model, request.at)
+        event = stored.live.send(exchange, aside=True, **who) if aside else stored.live.add_request(exchange, **who)
+        self._store_up(stored)
+        return OpenRequest(stored, event, sender, aside, who, exchange.body, exchange.model, request.at)
 
     def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
-        live = asked.place.live
+        live = asked.stored.live
         asked = asked._replace(at=asked.at + mark.took if asked.at else 0)
         live.builder.when(asked.at)
         live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
@@ -167,26 +174,26 @@ class ProxySessions:
             live.builder.add(Override("pin", seq, seq, PINNED))
         if sent is not None:
             return self.replace_request(asked, sent)
-        self._store_up(asked.place)
+        self._store_up(asked.stored)
         return asked
 
     def replace_request(self, asked: OpenRequest, sent: SentRequest) -> OpenRequest:
         """Record that another request was sent instead. Return the request that will be answered."""
-        live = asked.place.live
+        live = asked.stored.live
         live.builder.when(sent.at)
         # The agent only knows its own request: its next request continues that one.
         exchange = self._exchange(sent)
         event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
-        self._store_up(asked.place)
+        self._store_up(asked.stored)
         return asked._replace(event=event, sent=exchange.body, model=exchange.model, at=sent.at)
 
     def add_session_event(self, session: str, body: Body) -> None:
         """Add an event to a session."""
-        place = next((each for each in self._places if each.id == session), None)
-        if place is not None:
-            place.live.builder.when(now_in_ms())
-            place.live.builder.add(body)
-            self._store_up(place)
+        stored = next((each for each in self._conversations if each.id == session), None)
+        if stored is not None:
+            stored.live.builder.when(now_in_ms())
+            stored.live.builder.add(body)
+            self._store_up(stored)
 
     def _exchange(self, request: SentRequest) -> Exchange:
         dialect = request.route.dialect
@@ -211,7 +218,7 @@ class ProxySessions:
 
     def add_answer(self, asked: OpenRequest, came: ReceivedAnswer) -> None:
         """Add the answer to a request."""
-        live = asked.place.live
+        live = asked.stored.live
         live.builder.when(asked.at + came.took if asked.at and came.took is not None else now_in_ms())
         body = self._redact(came.body) if self._redact else came.body
         headers = stored_headers(came.headers)
@@ -224,7 +231,7 @@ class ProxySessions:
             self._earlier.remember_response(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)
-        self._store_up(asked.place)
+        self._store_up(asked.stored)
         if self._export is not None:
             self._export(asked, came._replace(body=body))
 
@@ -234,14 +241,14 @@ class ProxySessions:
         if exchange is None:
             return
         sender = traced_sender(client, call)
-        place = stored_conversation_for(self._places, exchange, sender) or self._begin(exchange, sender)
-        self._places.remove(place)
-        self._places.append(place)
-        place.live.add_request(exchange)
-        place.live.answer(RequestAnswer(0, 200), exchange.answer, exchange.body)
+        stored = stored_conversation_for(self._conversations, exchange, sender) or self._begin(exchange, sender)
+        self._conversations.remove(stored)
+        self._conversations.append(stored)
+        stored.live.add_request(exchange)
+        stored.live.answer(RequestAnswer(0, 200), exchange.answer, exchange.body)
         # Without events of its requests, this alone says that all of it is another agent's.
-        place.live.builder.add(Setting(RECORDED, client))
-        self._store_up(place)
+        stored.live.builder.add(Setting(RECORDED, client))
+        self._store_up(stored)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], reason: str) -> None:
         """Note a request that was not read, in the session that its headers name or that its client used last."""
@@ -249,7 +256,7 @@ class ProxySessions:
             return
         sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split_body(route.dialect, {})), route, headers)
         client = sender.client or self._client
-        mine = [each for each in self._places if each.client == client]
+        mine = [each for each in self._conversations if each.client == client]
         if sender.session:
             mine = [each for each in mine if (each.key, each.agent) == (sender.session, sender.agent)]
         if mine:
@@ -258,71 +265,70 @@ class ProxySessions:
             self._store_up(mine[-1])
 
     def close(self) -> None:
-        """Close all sessions."""
-        for place in self._places:
-            if place.session is not None:
-                place.session.close()
+        for stored in self._conversations:
+            if stored.session is not None:
+                stored.session.close()
 
     def _resume(self, exchange: Exchange, sender: Sender) -> StoredConversation | None:
         """The conversation that an earlier run recorded, if the client continues it and no other process writes it."""
         if not sender.session or sender.agent:
             return None
-        before = list(self._places)
+        before = list(self._conversations)
         try:
             for read in recorded_sessions(self._store(), sender, {each.id for each in before}):
                 live = resumed_conversation(sender.client or "proxy", read.events())
                 if live is None:
                     continue
-                place = StoredConversation(live, sender.client, sender.session, sender.agent, read.id)
-                self._places = [*before, place]
-                if stored_conversation_for(self._places, exchange, sender) is place:
-                    place.session = self._store().session(read.id)
-                    if place.session.writable and len(place.session) == len(read):
+                stored = StoredConversation(live, sender.client, sender.session, sender.agent, read.id)
+                self._conversations = [*before, stored]
+                if stored_conversation_for(self._conversations, exchange, sender) is stored:
+                    stored.session = self._store().session(read.id)
+                    if stored.session.writable and len(stored.session) == len(read):
                         live.builder.add(*(self._first or without_policy(read.events())))
-                        return place
-                    place.session.close()
+                        return stored
+                    stored.session.close()
         except Exception:  # whatever is wrong with an old log, a new one begins
             _log.exception("a session could not be resumed")
-        self._places = before
+        self._conversations = before
         return None
 
     def _begin(self, exchange: Exchange, sender: Sender) -> StoredConversation:
         builder = Builder(sender.client or "proxy")
         builder.when(exchange.at)
         live = LiveConversation(builder, exchange)
-        place = StoredConversation(live, sender.client, sender.session, sender.agent, new_id())
+        stored = StoredConversation(live, sender.client, sender.session, sender.agent, new_id())
         builder.add(Setting(RECORDED, sender.client or "proxy"))
         builder.add(*self._first)
-        self._describe(place, exchange, sender)
-        self._places.append(place)
-        return place
+        self._describe(stored, exchange, sender)
+        self._conversations.append(stored)
+        return stored
 
-    def _describe(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
+    def _describe(self, stored: StoredConversation, exchange: Exchange, sender: Sender) -> None:
         """Set the folder, parent and title of a conversation when it begins."""
         folder = folder_of(exchange)
-        place.folder = WorkFolder(folder, branch_of(Path(folder))) if folder else self._folder
-        if place.session is not None and place.folder.path:
-            place.session.used_in(place.folder)
+        stored.folder = WorkFolder(folder, branch_of(Path(folder))) if folder else self._folder
+        if stored.session is not None and stored.folder.path:
+            stored.session.used_in(stored.folder)
         words = users_words(exchange)
-        place.parent = starter_of(self._places, words, sender) if sender.purpose in (None, "sub-agent") else ""
-        self._attach(place, exchange, sender)
+        stored.parent = starter_of(self._conversations, words, sender) if sender.purpose in (None, "sub-agent") else ""
+        self._attach(stored, exchange, sender)
         if sender.purpose not in ("side", "compaction"):
-            place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(words)[:TITLE])
+            stored.live.builder.says_title(("sub-agent: " if stored.parent else "") + printable(words)[:TITLE])
 
-    def _attach(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
+    def _attach(self, stored: StoredConversation, exchange: Exchange, sender: Sender) -> None:
         """Note a sub-agent in the session that started it, with the sub-agent's own session."""
-        starter = next((each for each in self._places if each.id == place.parent), None)
+        starter = next((each for each in self._conversations if each.id == stored.parent), None)
         if starter is not None:
-            agent = sender.agent or place.id
-            who = Request(exchange.dialect, exchange.model, "sub-agent", agent, place.id, starter.key or starter.id)
+            agent = sender.agent or stored.id
+            who = Request(exchange.dialect, exchange.model, "sub-agent", agent, stored.id, starter.key or starter.id)
             starter.live.builder.when(exchange.at)
             starter.live.builder.request(who)
             self._store_up(starter)
 
     # Storing
 
-    def _store_up(self, place: StoredConversation) -> None:
-        self._changed[place] = None
+    def _store_up(self, stored: StoredConversation) -> None:
+        self._changed[stored] = None
         if not self.in_batches:
             self.store_all()
 
@@ -339,29 +345,29 @@ class ProxySessions:
             self._store_one_by_one(changed)
         finally:
             self._forget_oldest()
-        return [place.mark() for place in changed if place.session is not None]
+        return [stored.mark() for stored in changed if stored.session is not None]
 
-    def _store_one_by_one(self, places: Sequence[StoredConversation]) -> None:
+    def _store_one_by_one(self, conversations: Sequence[StoredConversation]) -> None:
         """Store each conversation separately. A session that fails for too long is given up."""
         failed = None
-        for place in places:
+        for stored in conversations:
             try:
-                store_together(self._store(), [place])
+                store_together(self._store(), [stored])
             except Exception as error:
                 failed = error
-                if len(place.live.builder.bodies) > PENDING:
-                    self._places.remove(place)
+                if len(stored.live.builder.bodies) > PENDING:
+                    self._conversations.remove(stored)
                 else:
-                    self._changed[place] = None
+                    self._changed[stored] = None
         if failed is not None:
             raise failed
 
     def _forget_oldest(self) -> None:
-        for old in self._places[:-KEPT]:
+        for old in self._conversations[:-KEPT]:
             self._gone.append(old.id)
             if old.session is not None:
                 old.session.close()
-        del self._places[:-KEPT]
+        del self._conversations[:-KEPT]
 
     def take_forgotten(self) -> tuple[str, ...]:
         """The sessions that were forgotten since the last call."""
@@ -370,10 +376,10 @@ class ProxySessions:
 
     def reopen_request(self, session: str, event: int) -> OpenRequest | None:
         """A request that an earlier recorder stored without its answer; None if it is not found."""
-        place = next((each for each in self._places if each.id == session), None)
-        if place is None and (place := taken_up(self._store(), session)) is not None:
-            self._places.append(place)
-        if place is None:
+        stored = next((each for each in self._conversations if each.id == session), None)
+        if stored is None and (stored := taken_up(self._store(), session)) is not None:
+            self._conversations.append(stored)
+        if stored is None:
             return None
         events = self._store().session(session, write=False).events()
         asked = events[event - 1].body if 0 < event <= len(events) else None
@@ -381,8 +387,8 @@ class ProxySessions:
             return None
         aside = asked.purpose in ("side", "compaction")
         body = RequestBodies(events).body(event)
-        sender, at = sender_in(asked, place.client), events[event - 1].at
-        return OpenRequest(place, event, sender, aside, {}, body, asked.model, at)
+        sender, at = sender_in(asked, stored.client), events[event - 1].at
+        return OpenRequest(stored, event, sender, aside, {}, body, asked.model, at)
 
 
 def problem_of(came: ReceivedAnswer) -> str:

@@ -40,12 +40,12 @@ class SpanSender:
 
 def exported_call(asked: OpenRequest, came: ReceivedAnswer) -> ModelCall:
     """A request as it was sent, with its answer."""
-    dialect = DIALECTS[asked.place.live.dialect]
+    dialect = DIALECTS[asked.stored.live.dialect]
     answered, used = read_answer(dialect.name, came.body) if came.body else ([], None)
     is_error = came.status >= 400 or came.status == 0
     body = asked.body if asked.sent is None else asked.sent
     return ModelCall(
-        *(asked.place.id, asked.event, dialect.name, body, [] if is_error else answered, used),
+        *(asked.stored.id, asked.event, dialect.name, body, [] if is_error else answered, used),
         asked.model,
         dialect.provider.name,
         asked.at,

@@ -27,12 +27,12 @@ from workbench.config.settings import Settings
 from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.sources.options import Detour
-from workbench.tui.colours import Colourless, Sixteen
+from workbench.tui.colours import NoColours, SixteenColours
 from workbench.tui.steady_app import SteadyApp
 from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
 from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
-from workbench.tui.widgets.filter_field import FilterField
+from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def _hits() -> type[Provider]:
     return CommandHits
 
 
-class Opening(Screen[None]):
+class OpeningScreen(Screen[None]):
     """The first frame, until the main screen is ready. Keeps what is typed meanwhile."""
 
     CSS = """
-    Opening { background: $background; color: $quiet; }
-    Opening Static { height: 1; padding: 0 1; }
+    OpeningScreen { background: $background; color: $quiet; }
+    OpeningScreen Static { height: 1; padding: 0 1; }
     Opening #name { background: $panel; color: $primary; text-style: bold; }
     """
 
@@ -101,7 +101,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     """The full screen. Its result is the error that ended it, if any, or the `Detour` to take next."""
 
     TITLE = "workbench"
-    CSS = Opening.CSS  # Textual does not load the CSS of a default screen
+    CSS = OpeningScreen.CSS  # Textual does not load the CSS of a default screen
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - an instance's own
     TINY = 14
@@ -117,7 +117,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
     ]
 
-    _few: Sixteen | Colourless | None = None
+    _few: SixteenColours | NoColours | None = None
     """The filter for a terminal with few colours, or for a user who wants none."""
 
     def __init__(self, settings: Settings, load: Load) -> None:
@@ -147,10 +147,10 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     # Colours
 
-    def _few_colours(self) -> Sixteen | Colourless | None:
+    def _few_colours(self) -> SixteenColours | NoColours | None:
         if self.no_color:
-            return Colourless(lambda: Color.parse(self.current_theme.background or "black"))
-        return Sixteen() if self.console.color_system == "standard" else None
+            return NoColours(lambda: Color.parse(self.current_theme.background or "black"))
+        return SixteenColours() if self.console.color_system == "standard" else None
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Use our filter instead of Textual's shades of grey."""
@@ -171,7 +171,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         return variables
 
     def get_default_screen(self) -> Screen[None]:
-        return Opening()
+        return OpeningScreen()
 
     def on_resize(self, event: events.Resize) -> None:
         """Mark a terminal of a few columns, for the style sheets."""
@@ -195,7 +195,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         opening = self.screen
         await self.push_screen(self._main)
         collector_from_here()
-        if isinstance(opening, Opening) and opening.typed:
+        if isinstance(opening, OpeningScreen) and opening.typed:
             self._main.chat.composer.type(opening.typed)
         self.call_after_refresh(self._set_keys, self._main)  # after all panes, and so all bindings, exist
 
@@ -332,14 +332,14 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     def action_show_keys(self, anywhere: bool) -> None:
         """Toggle the list of keys of the top screen. `anywhere`: also in a text input."""
         from workbench.tui.widgets.command import Registry
-        from workbench.tui.widgets.help import Help, keys_in
+        from workbench.tui.widgets.help import HelpScreen, keys_in
 
         screen = self.screen
-        if isinstance(screen, Help):
+        if isinstance(screen, HelpScreen):
             screen.dismiss()
             return
         title = str(getattr(screen, "NAME", "") or screen.BINDING_GROUP_TITLE or "this window")
-        self.push_screen(Help(Registry([]), [keys_in(title, screen)], self._main.own_keys if self._main else {}))
+        self.push_screen(HelpScreen(Registry([]), [keys_in(title, screen)], self._main.own_keys if self._main else {}))
 
     def action_close_screen(self) -> None:
         """Do what Escape does on the top screen."""

@@ -77,7 +77,6 @@ def _is_text(text: str) -> bool:
 
 @lru_cache(4096)
 def style_in_sixteen(style: Style, is_text: bool) -> Style:
-    """A style in sixteen colours."""
     colour, ground = _triplet(style.color), _triplet(style.bgcolor)
     on = None if ground is None else nearest_colour(ground)
     number = None if colour is None else nearest_colour(colour)
@@ -98,18 +97,17 @@ def colourless_style(style: Style, base: Triplet) -> Style:
     return style.without_color + Style.from_meta(style.meta) + Style(reverse=reverse)
 
 
-class Sixteen(LineFilter):
+class SixteenColours(LineFilter):
     """For a terminal that has sixteen colours."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Translate every style."""
         return [
             Segment(text, None if style is None else style_in_sixteen(style, _is_text(text)), control)
             for text, style, control in segments
         ]
 
 
-class Colourless(LineFilter):
+class NoColours(LineFilter):
     """For users who want no colours."""
 
     def __init__(self, base: Callable[[], Color]) -> None:
@@ -118,7 +116,6 @@ class Colourless(LineFilter):
         self._base = base
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Translate every style."""
         base = self._base().rgb
         return [
             Segment(text, None if style is None else colourless_style(style, base), control)

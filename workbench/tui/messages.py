@@ -26,10 +26,6 @@ class EditAndResend(Message):
     text: str
 
 
-class Retry(Message):
-    """Ask the model again."""
-
-
 class Interrupt(Message):
     """Stop the model; the answer so far is kept."""
 
@@ -43,7 +39,7 @@ class Withdraw(Message):
 
 
 @dataclass(eq=False)
-class Drafting(Message):
+class DraftChanged(Message):
     """The text in the composer changed."""
 
     text: str
@@ -111,7 +107,7 @@ class NeedsSession(Message):
 
 
 @dataclass(eq=False)
-class Run(Message):
+class RunCommand(Message):
     """Run a command of the registry, as its key or the palette would."""
 
     name: str

@@ -90,13 +90,13 @@ def _thumb(bar: ScrollBar) -> tuple[int, int]:
 def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
     """`Content("word").get_height({}, 0)` raises "ValueError: range() arg 3 must not be zero"; a list in a dialog may
     get no column. Expected: at least one column is used."""
-    return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
+    return TextualOriginals.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
 
 
 def _truncate(content: Content, max_width: int, **named: Any) -> Content:
     """`Content.truncate` with a negative width cuts nothing, and the result claims a negative `cell_length`; the line
     takes more room than the screen has. Expected: an empty text."""
-    return Plain.truncate(content, max(max_width, 0), **named)
+    return TextualOriginals.truncate(content, max(max_width, 0), **named)
 
 
 # Emoji of several parts
@@ -108,7 +108,7 @@ def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
     together."""
     text, style, control = segment
     if not _JOINED.search(text) or cut >= segment.cell_length:  # beyond the end, `split_text` raises
-        return Plain.split_cells(segment, cut)
+        return TextualOriginals.split_cells(segment, cut)
     before, after = split_text(text, cut)
     return Segment(before, style, control), Segment(after, style, control)
 
@@ -120,7 +120,7 @@ def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
     """Page up or down in an `OptionList` that has no lines yet, or no room for any, raises KeyError. Expected: nothing
     happens."""
     if (options.highlighted or 0) in options._index_to_line:
-        Plain.move_page(options, direction)
+        TextualOriginals.move_page(options, direction)
 
 
 # Lines and areas to type in
@@ -129,7 +129,7 @@ def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
 def _input_replace(line: Input, text: str, start: int, end: int) -> None:
     """What is pasted into an `Input`, by the terminal or from the app's own clipboard, keeps its control characters.
     Expected: they are left out, as they are where a key is typed."""
-    Plain.input_replace(line, without_controls(text), start, end)
+    TextualOriginals.input_replace(line, without_controls(text), start, end)
 
 
 # Screens
@@ -138,7 +138,7 @@ def _input_replace(line: Input, text: str, start: int, end: int) -> None:
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
     """`Screen.dismiss` twice, by two keys or by a key and an answer: the second time pops whatever screen is on top by
     then, and at last the only one. Expected: a screen that is not on top is not left again."""
-    return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
+    return TextualOriginals.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
 
 
 def _screen_render(screen: Screen[Any]) -> Any:
@@ -150,13 +150,13 @@ def _screen_render(screen: Screen[Any]) -> Any:
     stack = screen.app.screen_stack
     if screen in stack:
         visible_screen_stack.set(stack[: stack.index(screen)])
-    return Plain.screen_render(screen)
+    return TextualOriginals.screen_render(screen)
 
 
 def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget | None, Offset | None]:
     """A click where a widget was, after `remove` and before the next layout, raises AttributeError: the widget is still
     found, and a selection begins in its parent, which is None. Expected: no widget is found."""
-    widget, offset = Plain.widget_and_offset_at(screen, x, y)
+    widget, offset = TextualOriginals.widget_and_offset_at(screen, x, y)
     is_gone = widget is not None and not isinstance(widget, Screen) and widget.parent is None
     return (None, None) if is_gone else (widget, offset)
 
@@ -186,7 +186,7 @@ def _set_timer(pump: MessagePump, delay: float, *more: Any, **named: Any) -> Tim
     `Toast` starts one for a notification that expires between the check for expiry and the look at the time left.
     Expected: a timer that is due already goes off.
     """
-    return Plain.set_timer(pump, max(SHORTEST_DELAY, delay), *more, **named)
+    return TextualOriginals.set_timer(pump, max(SHORTEST_DELAY, delay), *more, **named)
 
 
 # Widgets that are being removed
@@ -219,7 +219,7 @@ def render_cleaned(strip: Strip, console: Console) -> str:
     """
     if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
         strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
-    return Plain.render(strip, console)
+    return TextualOriginals.render(strip, console)
 
 
 # Markup
@@ -244,21 +244,21 @@ async def _dispatch(pump: MessagePump, message: Message) -> None:
     with ERRORS_TO_APP:
         if isinstance(message, Resize) and isinstance(pump, Screen):
             use_current_size(message, pump.app.size)
-        await Plain.dispatch(pump, message)
+        await TextualOriginals.dispatch(pump, message)
 
 
 def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: object, new: object) -> None:
     """An error in a watcher counts as that of the widget whose value changed, and the watchers after it are not called.
     Expected: it is the watcher's own, and the others are called."""
     with watcher._context(), ERRORS_TO_APP:
-        Plain.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
+        TextualOriginals.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
     """An error in a widget's `render` leaves the whole screen undrawn. Expected: that widget is blank, the others are
     there."""
     with widget._context(), ERRORS_TO_APP:
-        return Plain.render_lines(widget, crop)
+        return TextualOriginals.render_lines(widget, crop)
     return [Strip.blank(crop.width)] * crop.height
 
 
@@ -266,11 +266,11 @@ def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> Box
     """An error while a widget is measured leaves the whole screen without a layout. Expected: the others get theirs;
     that one has a line here."""
     with widget._context(), ERRORS_TO_APP:
-        return Plain.box_model(widget, container, *more, **named)
+        return TextualOriginals.box_model(widget, container, *more, **named)
     return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
 
 
-class Plain:
+class TextualOriginals:
     """Textual's own functions that are replaced."""
 
     dispatch = MessagePump._dispatch_message

@@ -15,7 +15,7 @@ from tui.small_app import SmallApp
 from workbench.session.observable import ObservableSession
 from workbench.tui.chat import pane as pane_module
 from workbench.tui.chat.pane import ChatPane
-from workbench.tui.chat.window import Window
+from workbench.tui.chat.window import TranscriptWindow
 from workbench.tui.widgets.command import Completion
 from workbench.views.transcript import NOTHING
 from workbench.views.values import (
@@ -170,7 +170,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     """Wait until everything is taken in, looked up and drawn."""
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()
-    await until(lambda: all(window.is_current for window in pilot.app.query(Window)))
+    await until(lambda: all(window.is_current for window in pilot.app.query(TranscriptWindow)))
     await pilot.pause()
 
 

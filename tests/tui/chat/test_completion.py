@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui.chat.host import Host, screen_of, settle
 from workbench.tui.chat import completion
-from workbench.tui.chat.completion import CompletionQuery, Files, completion_query, nearest_paths
+from workbench.tui.chat.completion import CompletionQuery, ProjectFiles, completion_query, nearest_paths
 from workbench.tui.messages import Send
 
 
@@ -48,23 +48,23 @@ def test_what_is_being_typed(before: str, is_all: bool, expected: CompletionQuer
 
 
 def test_files_that_git_ignores_are_not_offered_and_each_says_what_it_costs(project: Path) -> None:
-    found = {offer.label: (offer.text, offer.help) for offer in Files(project, count=len).offers("")}
+    found = {offer.label: (offer.text, offer.help) for offer in ProjectFiles(project, count=len).offers("")}
     assert found == {
         ".gitignore": ("@.gitignore ", "6 t"),
         "src/auth.py": ("@src/auth.py ", "100 t"),
         "src/data.bin": ("@src/data.bin ", "10 bytes, no text"),
         "src/my notes.md": ('@"src/my notes.md" ', "5 t"),
     }
-    assert Files(project).offers("auth")[0].help == "about 25 t"
+    assert ProjectFiles(project).offers("auth")[0].help == "about 25 t"
 
 
 def test_a_large_file_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "MOST_COUNTED", 50)
-    assert Files(project, count=len).offers("auth.py")[0].help == "about 25 t"
+    assert ProjectFiles(project, count=len).offers("auth.py")[0].help == "about 25 t"
 
 
 def test_a_file_that_is_gone_says_so_and_the_list_is_made_anew_when_it_is_forgotten(project: Path) -> None:
-    files = Files(project)
+    files = ProjectFiles(project)
     assert files.offers("auth")
     (project / "src" / "auth.py").unlink()
     assert files.offers("auth")[0].help == "cannot be read"
@@ -74,9 +74,9 @@ def test_a_file_that_is_gone_says_so_and_the_list_is_made_anew_when_it_is_forgot
 
 def test_a_project_without_end_is_cut_off(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "MOST_FILES", 2)
-    assert len(Files(project).offers("")) == 2
+    assert len(ProjectFiles(project).offers("")) == 2
     monkeypatch.setattr(completion, "SECONDS", -1.0)
-    assert Files(project).offers("") == []
+    assert ProjectFiles(project).offers("") == []
 
 
 @given(st.lists(st.from_regex(r"[ab/]{1,8}", fullmatch=True), max_size=30), st.from_regex(r"[ab]{0,2}", fullmatch=True))
@@ -181,7 +181,7 @@ async def test_a_click_takes_an_offer() -> None:
         await settle(pilot)
         await pilot.press("/")
         await settle(pilot)
-        await pilot.click("Offers", offset=(4, 2))
+        await pilot.click("CompletionList", offset=(4, 2))
         await settle(pilot)
         assert app.pane.composer.text == "/tokens"
         assert app.pane.composer.has_focus

@@ -9,7 +9,7 @@ from tui.chat.host import Host, LongTranscript, said, screen_of, settle
 from tui.play import told, until
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
-from workbench.tui.messages import Drafting, Send, Withdraw
+from workbench.tui.messages import DraftChanged, Send, Withdraw
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.views.values import Activity, DraftCost, Live
 
@@ -29,7 +29,7 @@ async def test_enter_sends_and_other_keys_make_new_lines() -> None:
         await pilot.press("backspace", "backspace", "a", "shift+enter", "b", "ctrl+j", "c", "alt+enter", "d", "enter")
         assert texts(app) == ["a\nb\nc\nd"]
         assert app.pane.composer.text == ""
-        assert app.posted(Drafting)[-1].text == ""
+        assert app.posted(DraftChanged)[-1].text == ""
 
 
 async def test_a_backslash_before_enter_makes_a_new_line() -> None:
@@ -83,7 +83,7 @@ async def test_every_change_is_told_so_that_it_can_be_counted() -> None:
         await settle(pilot)
         await pilot.press("h")
         await pilot.press("i")
-        assert [message.text for message in app.posted(Drafting)] == ["h", "hi"]
+        assert [message.text for message in app.posted(DraftChanged)] == ["h", "hi"]
         app.draft_cost = DraftCost(212, 84_422, 47_578, free=43_578)
         await settle(pilot)
         assert "212 tokens, leaves 43,578" in screen_of(app)

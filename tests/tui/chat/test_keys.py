@@ -13,7 +13,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.messages import EditAndResend, Interrupt, Jump, Retry
+from workbench.tui.messages import EditAndResend, Interrupt, Jump, RunCommand
 from workbench.views.values import Activity, EntryState
 
 TALK = [
@@ -152,9 +152,9 @@ async def test_capital_r_asks_again_and_r_does_not() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "r")
-        assert app.posted(Retry) == []
+        assert app.posted(RunCommand) == []
         await pilot.press("R")
-        assert len(app.posted(Retry)) == 1
+        assert [each.name for each in app.posted(RunCommand)] == ["retry"]
 
 
 async def test_a_message_of_the_user_is_edited_and_sent_into_a_fork() -> None:

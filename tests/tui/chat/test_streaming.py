@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from textual.content import Content
 
 from workbench.tui.chat.markdown import render_markdown
-from workbench.tui.chat.streaming import Blocks, Growing, Tail
+from workbench.tui.chat.streaming import BlockSplitter, GrowingText, StreamingLines
 from workbench.tui.widgets.soft_wrap import copied_text
 
 TEXTS = st.text(alphabet=st.sampled_from(list("ab 漢`~-1.\n\n#>|")), max_size=400)
@@ -46,15 +46,15 @@ def chunks(text: str, sizes: list[int]) -> list[str]:
     return pieces
 
 
-def blocks_of(text: str, sizes: list[int]) -> Blocks:
-    blocks = Blocks()
+def blocks_of(text: str, sizes: list[int]) -> BlockSplitter:
+    blocks = BlockSplitter()
     for piece in chunks(text, sizes):
         blocks.feed(piece)
     return blocks
 
 
-def growing(width: int = 40) -> Growing:
-    return Growing(width, Content("ai    "), " " * 6)
+def growing(width: int = 40) -> StreamingLines:
+    return StreamingLines(width, Content("ai    "), " " * 6)
 
 
 @given(TEXTS, CUTS)
@@ -70,7 +70,7 @@ def test_where_the_chunks_are_cut_never_matters(text: str, sizes: list[int]) -> 
 
 @given(TEXTS, CUTS, st.integers(3, 20))
 def test_a_tail_is_wrapped_as_if_it_had_come_at_once(text: str, sizes: list[int], width: int) -> None:
-    tail, whole = Tail(width), Tail(width)
+    tail, whole = GrowingText(width), GrowingText(width)
     for piece in chunks(text, sizes):
         tail.feed(piece)
     if text:
@@ -160,7 +160,7 @@ def test_very_long_lines_and_wide_characters_wrap() -> None:
 def test_what_is_copied_while_it_comes_in_is_the_text_without_the_breaks_of_the_screen(
     pieces: list[str], width: int
 ) -> None:
-    tail = Tail(width)
+    tail = GrowingText(width)
     for piece in pieces:
         tail.feed(piece)
     text = "".join(pieces)

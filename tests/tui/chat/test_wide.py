@@ -14,7 +14,7 @@ from textual.selection import Selection
 from tui.chat.host import Host, called, said, screen_of, settle
 from workbench.tui.chat.blocks import CLOSED, GUTTER, draw_entry
 from workbench.tui.chat.markdown import PROSE
-from workbench.tui.chat.streaming import Growing
+from workbench.tui.chat.streaming import StreamingLines
 from workbench.views.values import ChatEntry, Live
 
 OPEN = CLOSED._replace(is_open=True)
@@ -56,7 +56,7 @@ def test_the_ground_of_short_code_and_the_figures_of_a_call_are_not_at_the_other
 
 
 def test_an_answer_that_comes_in_is_as_narrow_and_its_code_as_wide() -> None:
-    growing = Growing(WIDE, Content(), "")
+    growing = StreamingLines(WIDE, Content(), "")
     growing.feed(LONG)
     assert max(growing[line].cell_length for line in range(len(growing))) <= PROSE
     for end in range(len(LONG), len(LONG) + len(CODE) + 20, 7):

@@ -19,7 +19,7 @@ from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.commands.session import new_file
 from workbench.tui.compaction.descriptions import next_line
 from workbench.tui.messages import Send
-from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.help import HelpScreen
 from workbench.tui.widgets.report import Report
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -267,7 +267,7 @@ async def test_the_help_says_where_to_look_then_the_keys_here_then_commands_and_
                 await pilot.press(key)
                 await settle(pilot)
                 await pilot.press("f1")
-                await until(lambda: isinstance(pilot.app.screen, Help))
+                await until(lambda: isinstance(pilot.app.screen, HelpScreen))
                 await settle(pilot)
                 lines = str(pilot.app.screen.query_one("#help-text", Static).render()).splitlines()
                 assert lines[0] == "where to look"
@@ -290,10 +290,10 @@ async def test_the_help_says_where_to_look_then_the_keys_here_then_commands_and_
 async def test_the_help_lists_all_commands_and_is_searched(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         await pilot.press("f1")
-        await until(lambda: isinstance(pilot.app.screen, Help))
+        await until(lambda: isinstance(pilot.app.screen, HelpScreen))
         await pilot.pause()
         helped = pilot.app.screen
-        assert isinstance(helped, Help)
+        assert isinstance(helped, HelpScreen)
         await until(lambda: "what fills the context" in shown(pilot.app))
         whole = str(helped.text.render())
         for command in REGISTRY.commands:
@@ -328,10 +328,10 @@ async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_thing
         await pilot.press("f3")
         await settle(pilot)
         await pilot.press("f1")
-        await until(lambda: isinstance(pilot.app.screen, Help))
+        await until(lambda: isinstance(pilot.app.screen, HelpScreen))
         await settle(pilot)
         helped = pilot.app.screen
-        assert isinstance(helped, Help)
+        assert isinstance(helped, HelpScreen)
         for title, rows in helped._sections():
             keys = [key for what, _ in rows for key in what.replace("Page ", "Page").split()]
             twice = {key for key in keys if keys.count(key) > 1}

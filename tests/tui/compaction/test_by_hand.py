@@ -23,7 +23,7 @@ from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.report import Report
 
@@ -356,10 +356,10 @@ async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -
         assert screen.model.state.compaction is not None
         assert screen.model.state.compaction.policy == "layers"
         assert "mode auto" in shown(pilot.app), "what was chosen for the session stays"
-        screen.post_message(Run("mode", "sometimes"))
+        screen.post_message(RunCommand("mode", "sometimes"))
         await rest(pilot)
         assert "expected one of auto, confirm, manual, off" in told(pilot.app)
-        screen.post_message(Run("mode", "off"))
+        screen.post_message(RunCommand("mode", "off"))
         await rest(pilot)
         assert mode(screen) == "off"
 
@@ -374,6 +374,6 @@ async def test_the_status_command_shows_triggers_history_and_metrics(services: S
         for word in ("threshold", "left out", "overflow", "next", "history", "made"):
             assert word in text
         await pilot.press("escape")
-        screen.post_message(Run("compactions", "x"))
+        screen.post_message(RunCommand("compactions", "x"))
         await rest(pilot)
         assert "expected the number of an event" in told(pilot.app)

@@ -19,7 +19,7 @@ from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import Run, Send
+from workbench.tui.messages import RunCommand, Send
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -32,7 +32,7 @@ async def history(
     with services.store.create(nested()) as session:
         ref = session.id
     async with panel(services, size, ref) as (pilot, main):
-        main.post_message(Run("compactions", seq))
+        main.post_message(RunCommand("compactions", seq))
         await rest(pilot)
         found = pilot.app.screen
         assert isinstance(found, HistoryScreen)
@@ -148,7 +148,7 @@ async def test_one_of_another_agents_says_before_which_request_it_came_and_what_
     made = Compaction(1, len(bodies), "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})
     ref = as_session(services, [*bodies, made, UserMessage("and now?"), *step(1, 30_000)])
     async with panel(services, (120, 40), ref) as (pilot, main):
-        main.post_message(Run("compactions", ""))
+        main.post_message(RunCommand("compactions", ""))
         await rest(pilot)
         await seen(pilot, "before request 5", "cannot be shown here")
         assert " lost, " not in shown(pilot.app)

@@ -25,7 +25,7 @@ from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.preview_stages import Stage
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.views.compaction_values import CompactionView, RunningCompaction
 
@@ -115,7 +115,7 @@ async def history(pilot: Pilot[Any], main: MainScreen) -> None:
         ref = session.id
     main.model.open_session(ref)
     await rest(pilot)
-    main.post_message(Run("compactions", "44"))
+    main.post_message(RunCommand("compactions", "44"))
     await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
 
 

@@ -19,10 +19,10 @@ from workbench.session.worker import SessionWorker
 from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
-from workbench.tui.compaction.source import SourceScreen
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.reader import BoxedText
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -139,7 +139,7 @@ async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(ser
         assert shown(pilot.app).count("[x] lost") == 2
         await pilot.press("o")
         await rest(pilot)
-        assert isinstance(pilot.app.screen, SourceScreen)
+        assert isinstance(pilot.app.screen, BoxedText)
         assert "pytest tests/test_4.py" in shown(pilot.app)
         await pilot.press("escape", "ctrl+l")
         await until(lambda: "10 lost, 3 kept" in shown(pilot.app))

@@ -21,7 +21,7 @@ from workbench.log.events import Body, Compaction, Event, Revert
 from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.views.compaction_values import CompactionView
 from workbench.views.compaction_view import CompactionInputs, LogFigures, compaction_panel_view
 
@@ -100,8 +100,8 @@ class Host(SmallApp):
         """The panel under test."""
         return self.query_one(CompactionPanel)
 
-    @on(Run)
-    def _run(self, message: Run) -> None:
+    @on(RunCommand)
+    def _run(self, message: RunCommand) -> None:
         self.asked.append((message.name, message.argument))
 
 

@@ -44,7 +44,7 @@ from workbench.sources.requests import RequestMarks
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.main.timeline import FAR, Timeline
-from workbench.tui.messages import Decide, Jump, Run, Travel, Walk
+from workbench.tui.messages import Decide, Jump, RunCommand, Travel, Walk
 from workbench.tui.widgets.input_line import InputLine
 from workbench.views.context_view import ContextView, LogQueries
 
@@ -191,7 +191,7 @@ class Host(SmallApp):
     def __init__(self, model: Model | None = None, shown: ContextView | None = None, theme: str = "ink") -> None:
         super().__init__(theme)
         self.model = model
-        self.asked: list[Decide | Jump | Travel | Run] = []
+        self.asked: list[Decide | Jump | Travel | RunCommand] = []
         self.session: ObservableSession = SetSession(shown=shown or (model.shown() if model else None))
 
     def compose(self) -> ComposeResult:
@@ -246,8 +246,8 @@ class Host(SmallApp):
         self.post_message(Travel(None if place == len(marks) else place))
 
     @on(Jump)
-    @on(Run)
-    def _other(self, message: Jump | Run) -> None:
+    @on(RunCommand)
+    def _other(self, message: Jump | RunCommand) -> None:
         self.asked.append(message)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.inspector.host import BODIES, SEQS, TOOL, Host, Model, host, lines_of, press, settle, type_in
 from workbench.log.events import Override, SlotContent, UserMessage
-from workbench.tui.inspector.columns import Heads
+from workbench.tui.inspector.columns import ColumnHeads
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.input_line import InputLine
 
@@ -122,11 +122,11 @@ async def test_the_largest_first_and_the_smallest_first() -> None:
         await press(pilot, "s")
         assert app.told == "largest first · Esc: all items, in order"
         assert app.pane.rows.cursor == 0, "who sorts wants to see the largest"
-        assert "tokens▼" in app.query_one(Heads).render_line(0).text
+        assert "tokens▼" in app.query_one(ColumnHeads).render_line(0).text
         assert [line.lstrip("▌ ").split()[0] for line in lines_of(app.pane.rows)[:2]] == ["9", "21"]
         await press(pilot, "s")
         assert app.told.startswith("smallest first")
-        assert "tokens▲" in app.query_one(Heads).render_line(0).text
+        assert "tokens▲" in app.query_one(ColumnHeads).render_line(0).text
         assert app.pane.rows.cursor == 0
         assert lines_of(app.pane.rows)[len(SEQS) - 1].lstrip("▌ ").split()[0] == "9"
         await press(pilot, "s")

@@ -14,7 +14,7 @@ from workbench.context.items import SIGNS, Edit, State
 from workbench.tui.inspector.columns import (
     MARKS,
     ROOM_WITH_STATES,
-    Cells,
+    RowCells,
     column_heads,
     columns_for_width,
     head_cells,
@@ -26,7 +26,7 @@ from workbench.tui.inspector.order import RowGroup
 from workbench.views.values import Live, LiveCall
 
 
-def width_of(made: Cells, gap: int, wide: bool, marked: bool = False) -> int:
+def width_of(made: RowCells, gap: int, wide: bool, marked: bool = False) -> int:
     shown = [made.seq, made.who, made.tokens, made.pin, made.state]
     shown += [*([made.share] if made.share else []), *([made.mark] if marked else [])]
     columns = [*shown, made.original] if wide else shown

@@ -20,7 +20,7 @@ from workbench.log.events import AssistantMessage, Compaction, Override, Revert,
 from workbench.tui.inspector.pages import (
     TABS,
     TOKENS_FROM,
-    About,
+    ItemFacts,
     first_tab,
     item_page,
     item_title,
@@ -195,7 +195,7 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
     number = len(BODIES) + 1
     had = [at for at, mark in enumerate(marks, 1) if 12 <= mark.upto < number]
     assert shown.queries is not None
-    about = About(since=shown.queries.since(12, "summarised"))
+    about = ItemFacts(since=shown.queries.since(12, "summarised"))
     told = said(item_page(result, "diff", shown.queries, about=about))
     assert f"summarised by compaction #{len(bodies)}" in told
     twice = f"summarised first by compaction #{number}, then again with its summary by #{len(bodies)}: "
@@ -209,12 +209,12 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
 
 
 def test_the_edits_say_what_the_share_is_a_share_of() -> None:
-    text = said(item_page(item(1, tokens=25), "edits", None, about=About(request=2_000)))
+    text = said(item_page(item(1, tokens=25), "edits", None, about=ItemFacts(request=2_000)))
     assert "share  1.2 % of the request's 2,000 tokens" in text
 
 
 @pytest.mark.parametrize("tab", ["diff", "edits"])
 def test_a_page_says_since_when_it_is_so(tab: str) -> None:
     assert "masked since request 14" in said(
-        item_page(row(12), tab, None, about=About(since="masked since request 14"))
+        item_page(row(12), tab, None, about=ItemFacts(since="masked since request 14"))
     )

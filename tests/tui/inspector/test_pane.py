@@ -11,7 +11,7 @@ from workbench.context.budget import Limits
 from workbench.context.plan import Verdict
 from workbench.log.events import Body, ToolCall, ToolResult, UserMessage
 from workbench.tui.inspector.account import AccountScreen
-from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.detail import ItemDetail
 from workbench.tui.inspector.info_lines import VerdictLine
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
@@ -63,7 +63,7 @@ async def test_the_detail_opens_follows_and_closes() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await go_to(pilot, 9)
-        assert not app.query_one(Detail).display
+        assert not app.query_one(ItemDetail).display
         detail = app.pane.detail
         await press(pilot, "enter")
         assert detail.display
@@ -73,9 +73,9 @@ async def test_the_detail_opens_follows_and_closes() -> None:
         assert detail.tab == "original"
         assert "pytest -x" in lines_of(detail.reader.view)[0]
         await press(pilot, "space")
-        assert not app.query_one(Detail).display
+        assert not app.query_one(ItemDetail).display
         await press(pilot, "enter", "escape")
-        assert not app.query_one(Detail).display
+        assert not app.query_one(ItemDetail).display
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.chat.window import Window
+from workbench.tui.chat.window import TranscriptWindow
 from workbench.tui.compaction.descriptions import tree_branches
 from workbench.tui.main.header import Header
 from workbench.tui.main.screen import MainScreen
@@ -84,7 +84,7 @@ def check_panes(screen: MainScreen) -> None:
     lines = screen.inspector.rows.lines
     assert lines is not None
     assert lines.plan is view.plan
-    window = screen.query_one(Window)
+    window = screen.query_one(TranscriptWindow)
     assert len(window.lines) == len(state.transcript)
     assert window.lines.entry(len(window.lines) - 1) == state.transcript[len(state.transcript) - 1]
     if view.at is not None:

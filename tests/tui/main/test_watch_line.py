@@ -66,7 +66,7 @@ async def test_the_bell_rings_for_the_session_that_is_shown(
 ) -> None:
     written: list[str] = []
     async with program(services, SIZE, f"{agents.claude}#1", follow=True, notify=("bell",)) as (_, screen):
-        monkeypatch.setattr(screen.alerts, "_write", written.append)
+        monkeypatch.setattr(screen, "_write_to_terminal", written.append)
         agents.claude_goes_on(500, ago=0)
         await until(lambda: len(screen.model.state.transcript) > 3)
         assert written == []  # a quarter of the window

@@ -28,8 +28,8 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.tui.screens import held as held_screen
 from workbench.tui.screens.breakpoints import BreakScreen
-from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.held import HeldScreen
+from workbench.tui.widgets.text_dialog import EditDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 

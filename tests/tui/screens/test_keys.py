@@ -18,9 +18,9 @@ from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.messages import Send
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.finder import Finder, bindings_of_class
-from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.help import HelpScreen
+from workbench.tui.widgets.input_line import FilterField
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -130,16 +130,16 @@ async def _helps(pilot: Pilot[Any], name: str) -> None:
     app, over = pilot.app, pilot.app.screen
     await pilot.press("f1")
     await settle(pilot)
-    if isinstance(over, Help):
+    if isinstance(over, HelpScreen):
         assert app.screen is not over
         return
-    assert isinstance(app.screen, Help), name
+    assert isinstance(app.screen, HelpScreen), name
     await pilot.press("escape")
     await until(lambda: app.screen is over)
     typed = over.focused
     if not isinstance(typed, Input | TextArea) or (isinstance(typed, FilterField) and not typed.value):
         await pilot.press("question_mark")
-        await until(lambda: isinstance(app.screen, Help))
+        await until(lambda: isinstance(app.screen, HelpScreen))
         await pilot.press("question_mark")
         await until(lambda: app.screen is over)
 
@@ -175,7 +175,7 @@ async def test_a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is
         composer = screen.query_one(Composer)
         assert composer.has_focus
         await pilot.press("question_mark")
-        await until(lambda: isinstance(pilot.app.screen, Help))
+        await until(lambda: isinstance(pilot.app.screen, HelpScreen))
         await pilot.press("question_mark")
         await until(lambda: pilot.app.screen is screen)
         assert composer.text == ""

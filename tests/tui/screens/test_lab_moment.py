@@ -17,9 +17,10 @@ from tui.screens.looking import narrowed, next_request, seen, values
 from workbench.context.items import Edit
 from workbench.sources.services import Services
 from workbench.tui.messages import Send
-from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, item_treatment
+from workbench.tui.screens.policy_diff import PolicyDiffScreen, both_texts, item_treatment
 from workbench.tui.screens.what_if import ItemPair, differing_items, plan_snapshot, session_snapshot, what_if_setup
 from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, plan_part_sizes, policy_bar
+from workbench.tui.widgets.reader import BoxedText
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -105,7 +106,7 @@ async def test_two_policies_are_compared_item_by_item(many_results: Services, si
         assert values(diff) == [pair.item.id for pair in found][: len(values(diff))]
         assert str(diff.box.border_title).startswith(f"workbench {first.size:,} → codex {second.size:,} tokens")
         await pilot.press("enter")
-        await until(lambda: isinstance(pilot.app.screen, BothTexts))
+        await until(lambda: isinstance(pilot.app.screen, BoxedText))
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is diff)
         diff.query_one(Input).value = "nothing has these words"

@@ -50,7 +50,7 @@ async def test_agents_have_lanes_that_change_while_they_work_and_enter_opens_one
         await until(lambda: len(values(finder)) == 2)
         await seen(pilot, "Claude Code", "15 %", "Read1", "$0.15", project.name)
         await narrowed(pilot, "claude")
-        monkeypatch.setattr(screen.alerts, "_write", written.append)
+        monkeypatch.setattr(screen, "_write_to_terminal", written.append)
         with session.open("ab") as file:
             file.write(turn(project, 2, 170_000))
         await seen(pilot, "85 %", "Read2")

@@ -20,7 +20,7 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.demo import recording_lines
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.screens.lab import LabScreen
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def compare(
         await settle(pilot)
         await alone(pilot, "f4")
         main = main_screen(pilot.app)
-        main.post_message(Run(command))
+        main.post_message(RunCommand(command))
         await until(lambda: pilot.app.screen is not main)
         if text is not None:
             await narrowed(pilot, text)

@@ -43,7 +43,6 @@ def test_a_key_has_the_name_that_is_printed_on_it(keys: str, named: str) -> None
 
 def test_several_keys_stand_side_by_side() -> None:
     assert key_names("escape,q") == "Esc q"
-    assert key_names("up,k", " or ") == "↑ or k"
     assert key_names("") == ""
 
 

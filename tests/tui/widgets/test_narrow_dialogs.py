@@ -10,17 +10,16 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from tui.small_app import SmallApp
-from workbench.tui.screens.edit_dialog import EditDialog
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.report import Report
-from workbench.tui.widgets.text_dialog import TextDialog
+from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 
 DIALOGS: dict[str, Callable[[], ModalScreen[Any]]] = {
     "confirm": lambda: ConfirmDialog("delete", "This deletes the session.", "delete it", "keep it"),
     "edit": lambda: EditDialog("edit", "some words"),
     "text": lambda: TextDialog("rename", "a title", "The session's title."),
-    "choose": lambda: Chooser("which?", [Option("1", "the first"), Option("2", "the second")]),
+    "choose": lambda: Chooser("which?", [ChooserOption("1", "the first"), ChooserOption("2", "the second")]),
     "report": lambda: Report("figures", [("tokens", "1,000"), ("turns", "2")]),
 }
 

@@ -79,7 +79,6 @@ class MaskWindow:
         """Results before this one are in the middle or among the first; what they free is added up."""
 
     def copy(self) -> MaskWindow:
-        """An independent copy."""
         made = copy(self)
         made._freed = self._freed[:]
         return made

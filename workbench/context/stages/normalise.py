@@ -95,7 +95,6 @@ class Pairs:
         """The ids on the wire."""
 
     def copy(self) -> Pairs:
-        """An independent copy."""
         made = Pairs()
         made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}
         made._used = self._used.copy()

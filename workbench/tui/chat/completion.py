@@ -50,7 +50,7 @@ def completion_query(before: str, is_all: bool) -> CompletionQuery | None:
     return CompletionQuery("file", found[1]) if found else None
 
 
-class Files:
+class ProjectFiles:
     """The project's files. Its methods are slow; call them on another thread."""
 
     def __init__(self, root: Path, count: Count | None = None) -> None:
@@ -114,10 +114,10 @@ def _quoted(path: str) -> str:
     return f'@"{path}" ' if re.search(r"\s", path) else f"@{path} "
 
 
-class Offers(Widget):
+class CompletionList(Widget):
     """The list of completions above the composer."""
 
-    class Taken(Message):
+    class CompletionClicked(Message):
         """A completion was clicked."""
 
     offers: reactive[tuple[Completion, ...]] = reactive((), layout=True)
@@ -164,4 +164,4 @@ class Offers(Widget):
         """Insert the completion under the mouse."""
         if self._first + event.y < len(self.offers):
             self.at = self._first + event.y
-            self.post_message(self.Taken())
+            self.post_message(self.CompletionClicked())

@@ -18,7 +18,7 @@ from workbench.session.observable import ObservableSession
 from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
-from workbench.tui.messages import Drafting, EditAndResend, Run, Send
+from workbench.tui.messages import DraftChanged, EditAndResend, RunCommand, Send
 from workbench.tui.observing import observed
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.tui.widgets.key_names import key_name
@@ -65,31 +65,31 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
 
     @dataclass(eq=False)
-    class Wants(Message):
+    class CompletionWanted(Message):
         """The text at the cursor can be completed, or no longer can (None)."""
 
         what: CompletionQuery | None
 
     @dataclass(eq=False)
-    class Choose(Message):
+    class ChoiceMoved(Message):
         """Move the choice among the completions by `step`."""
 
         step: int
 
     @dataclass(eq=False)
-    class Take(Message):
+    class CompletionTaken(Message):
         """Insert the chosen completion."""
 
         runs: bool = False
         """Whether to run the inserted command at once, if it is complete."""
 
-    class Leave(Message):
+    class NextWanted(Message):
         """Move the focus to the next widget."""
 
-    class Down(Message):
+    class DownPressed(Message):
         """↓ was pressed in the empty input."""
 
-    class Back(Message):
+    class QueuedWanted(Message):
         """Put the last queued message back into the input."""
 
     @dataclass(eq=False)
@@ -182,7 +182,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             if self.text or self.editing is not None:
                 return False
             if event.character == "?":
-                self.post_message(Run("help"))
+                self.post_message(RunCommand("help"))
             return event.character == "?"
         if event.character is not None and event.is_printable:
             self._search.type(event.character)
@@ -205,7 +205,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             return
         runs = self._wants is not None and self._wants.kind == "slash" and self._is_whole_command()
         if self.completing and (self._has_chosen or not runs):
-            self.post_message(self.Take(runs=True))
+            self.post_message(self.CompletionTaken(runs=True))
             return
         text = self.text
         if not text.strip():
@@ -253,7 +253,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.soft_wrap = all(len(line) < LONG_LINE for line in self.document.lines)
         text = self.text
         self._title()
-        self.post_message(Drafting(text))
+        self.post_message(DraftChanged(text))
         self._ask_for_completions(text)
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
@@ -268,7 +268,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         wants = completion_query(before, (row, column) == self.document.end) if self._search is None else None
         if wants != self._wants:
             self._wants, self._has_chosen = wants, False
-            self.post_message(self.Wants(wants))
+            self.post_message(self.CompletionWanted(wants))
 
     def complete(self, kind: str, text: str) -> None:
         """Replace the typed part by a completion."""
@@ -285,13 +285,13 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     def action_complete(self) -> None:
         """Insert the completion; without one, move the focus."""
         if self.completing:
-            self.post_message(self.Take())
+            self.post_message(self.CompletionTaken())
         else:
-            self.post_message(self.Leave())
+            self.post_message(self.NextWanted())
 
     def action_edit_waiting(self) -> None:
         """Put the last queued message back into the input."""
-        self.post_message(self.Back())
+        self.post_message(self.QueuedWanted())
 
     def action_page(self, step: int) -> None:
         """Scroll the transcript while typing."""
@@ -309,13 +309,13 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         if self.completing and not select:
             self._choose(1)
         elif not self.text and not select and self._past is None:
-            self.post_message(self.Down())
+            self.post_message(self.DownPressed())
         elif select or self._row() < self.wrapped_document.height - 1 or not self._go_on():
             super().action_cursor_down(select)
 
     def _choose(self, step: int) -> None:
         self._has_chosen = True
-        self.post_message(self.Choose(step))
+        self.post_message(self.ChoiceMoved(step))
 
     def _row(self) -> int:
         """The row of the cursor in the wrapped text."""

@@ -23,7 +23,6 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The total number of lines."""
         return self.top(len(self._heights))
 
     def grow(self, count: int) -> None:
@@ -39,7 +38,6 @@ class Heights:
             self._tree.append(below)
 
     def set_height(self, index: int, height: int) -> None:
-        """Set the height of an entry."""
         difference = height - self._heights[index]
         if not difference:
             return

@@ -146,7 +146,6 @@ class TranscriptLines:
         return 0 if self._transcript is None else self._transcript.index_of(seq)
 
     def entry(self, index: int) -> ChatEntry:
-        """The entry at an index."""
         kept = self._kept.get(index)
         if kept is not None and kept.version == self._version:
             return kept.entry

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from workbench.config.text import printable_lines
 from workbench.tui.chat import blocks, markdown
-from workbench.tui.chat.streaming import Growing, Tail
+from workbench.tui.chat.streaming import GrowingText, StreamingLines
 from workbench.tui.widgets.cells import wrapped_line
 from workbench.views.values import ChatCall, ChatEntry, Live
 
@@ -17,7 +17,7 @@ THOUGHT_ROWS = 3
 _GUTTER = " " * blocks.GUTTER
 
 
-class Thoughts:
+class ReasoningLines:
     """The reasoning of a streaming answer: a line, and below it nothing, its last lines, or all of them."""
 
     def __init__(self, width: int) -> None:
@@ -25,7 +25,7 @@ class Thoughts:
         self._text = ""
         self._is_open = False
         self._peek: list[Content] = []
-        self._all = Tail(self._width)
+        self._all = GrowingText(self._width)
         """All lines, filled once it is first unfolded."""
         self._taken = 0
 
@@ -68,8 +68,8 @@ class LiveLines:
 
     def _begin(self) -> None:
         inner = max(self.width - blocks.GUTTER, 2)
-        self._thoughts = Thoughts(inner)
-        self._text = Growing(inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
+        self._thoughts = ReasoningLines(inner)
+        self._text = StreamingLines(inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
 
     def update_live(self, live: Live | None, shown: Collection[str] = (), is_open: bool | None = None) -> None:
         """Show the answer so far, without the calls in `shown`, which the transcript shows.

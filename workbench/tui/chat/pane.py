@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,15 +14,15 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widget import Widget
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.session.observable import ObservableSession
 from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
-from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
+from workbench.tui.chat.completion import CompletionList, CompletionQuery, Count, ProjectFiles
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.welcome import WelcomeView
-from workbench.tui.messages import Drafting, HintsChanged, Interrupt, Withdraw
+from workbench.tui.messages import DraftChanged, HintsChanged, Interrupt, Withdraw
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
@@ -62,7 +60,7 @@ class ChatPane(Observing, Vertical):
     greeting = query_one(WelcomeView)
     view = query_one(TranscriptView)
     box = query_one(QuestionBox)
-    offers = query_one(Offers)
+    offers = query_one(CompletionList)
     composer = query_one(Composer)
     now = query_one(ActivityLine)
 
@@ -77,7 +75,7 @@ class ChatPane(Observing, Vertical):
         super().__init__(session)
         self._complete = complete
         self._folder = "" if root is None else str(root)
-        self._files = None if root is None else Files(root, count)
+        self._files = None if root is None else ProjectFiles(root, count)
         self._wanted: CompletionQuery | None = None
         self._before: Widget | None = None
         """The widget that had the focus before the question."""
@@ -89,7 +87,7 @@ class ChatPane(Observing, Vertical):
         yield QuestionBox(session)
         yield ActivityLine(session)
         yield QueuedMessages(session)
-        yield Offers()
+        yield CompletionList()
         yield Composer(session)
 
     def watch_welcome(self, welcome: Welcome | None) -> None:
@@ -105,8 +103,8 @@ class ChatPane(Observing, Vertical):
         message.stop()
         self.composer.focus()
 
-    @on(Composer.Down)
-    def _down(self, message: Composer.Down) -> None:
+    @on(Composer.DownPressed)
+    def _down(self, message: Composer.DownPressed) -> None:
         message.stop()
         if self.greeting.display:
             self.greeting.focus()
@@ -158,8 +156,8 @@ class ChatPane(Observing, Vertical):
             self._before = focused
         self.box.focus()
 
-    @on(Drafting)
-    def _drafting(self, message: Drafting) -> None:
+    @on(DraftChanged)
+    def _drafting(self, message: DraftChanged) -> None:
         self.box.draft = bool(message.text)
         if self.question is not None and not message.text and self.composer.has_focus:
             self.box.focus()
@@ -179,8 +177,8 @@ class ChatPane(Observing, Vertical):
 
     # The transcript
 
-    @on(TranscriptView.Below)
-    def _below(self, message: TranscriptView.Below) -> None:
+    @on(TranscriptView.NewBelow)
+    def _below(self, message: TranscriptView.NewBelow) -> None:
         message.stop()
         self.now.below = (message.count, message.coming)
 
@@ -204,8 +202,8 @@ class ChatPane(Observing, Vertical):
 
     # The queue
 
-    @on(Composer.Back)
-    def _last_back(self, message: Composer.Back) -> None:
+    @on(Composer.QueuedWanted)
+    def _last_back(self, message: Composer.QueuedWanted) -> None:
         message.stop()
         self._withdraw(len(self.queue) - 1)
 
@@ -223,8 +221,8 @@ class ChatPane(Observing, Vertical):
 
     # Completions
 
-    @on(Composer.Wants)
-    def _wants(self, message: Composer.Wants) -> None:
+    @on(Composer.CompletionWanted)
+    def _wants(self, message: Composer.CompletionWanted) -> None:
         message.stop()
         before, self._wanted = self._wanted, message.what
         if message.what is None:
@@ -236,8 +234,8 @@ class ChatPane(Observing, Vertical):
                 self._files.forget()
             self.run_worker(self._find(self._files, message.what), exclusive=True, group="files")
 
-    async def _find(self, files: Files, what: CompletionQuery) -> None:
-        found = await wrap_future(background(partial(files.offers, what.text)))
+    async def _find(self, files: ProjectFiles, what: CompletionQuery) -> None:
+        found = await in_background(files.offers, what.text)
         if self._wanted == what:
             self._offer(tuple(found))
 
@@ -246,25 +244,30 @@ class ChatPane(Observing, Vertical):
         self.composer.completing = bool(offers)
         self.composer.commands = frozenset(offer.text.rstrip() for offer in offers)
 
-    @on(Composer.Choose)
-    def _choose(self, message: Composer.Choose) -> None:
+    @on(Composer.ChoiceMoved)
+    def _choose(self, message: Composer.ChoiceMoved) -> None:
         message.stop()
         self.offers.move(message.step)
 
-    @on(Composer.Take)
-    @on(Offers.Taken)
-    def _insert_chosen(self, message: Composer.Take | Offers.Taken) -> None:
+    @on(Composer.CompletionTaken)
+    @on(CompletionList.CompletionClicked)
+    def _insert_chosen(self, message: Composer.CompletionTaken | CompletionList.CompletionClicked) -> None:
         message.stop()
         chosen, what = self.offers.chosen, self._wanted
         if chosen is not None and what is not None:
             self._offer(())
             self.composer.complete(what.kind, chosen.text)
             self.composer.focus()
-            if isinstance(message, Composer.Take) and message.runs and what.kind == "slash" and chosen.is_whole:
+            if (
+                isinstance(message, Composer.CompletionTaken)
+                and message.runs
+                and what.kind == "slash"
+                and chosen.is_whole
+            ):
                 self.composer.call_later(self.composer.action_send)  # as if the key was pressed there
 
-    @on(Composer.Leave)
-    def _leave(self, message: Composer.Leave) -> None:
+    @on(Composer.NextWanted)
+    def _leave(self, message: Composer.NextWanted) -> None:
         message.stop()
         if self.question is not None:
             self._before = self.composer

@@ -234,7 +234,6 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         self.post_message(self.StrayTyping(event.text))
 
     def action_choose(self, step: int) -> None:
-        """Choose another answer."""
         self._wait_no_more()
         if self.question is not None:
             self.chosen, self.always = (self.chosen + step) % len(self.question.choices), False

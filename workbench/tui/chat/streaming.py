@@ -19,7 +19,7 @@ _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
-class Blocks:
+class BlockSplitter:
     """Splits a growing text into blocks. A finished block never changes."""
 
     def __init__(self) -> None:
@@ -34,7 +34,6 @@ class Blocks:
         """Whether the last line was blank."""
 
     def feed(self, more: str) -> None:
-        """Add text."""
         self.rest += more
         while (end := self.rest.find("\n", self._looked)) >= 0:
             self._line(self.rest[self._looked : end], self._looked, end + 1)
@@ -78,7 +77,7 @@ class Blocks:
             self._blank = False
 
 
-class Tail:
+class GrowingText:
     """Wraps growing plain text. A row is final as soon as another follows."""
 
     def __init__(self, width: int) -> None:
@@ -90,7 +89,6 @@ class Tail:
         """The characters between that row and the one before it; None if the row starts a line of the text."""
 
     def feed(self, more: str) -> None:
-        """Add text."""
         self._text += more
         if self.rows:
             self.rows.pop()
@@ -105,7 +103,7 @@ class Tail:
         self._text = last[at:]
 
 
-class Growing:
+class StreamingLines:
     """The lines of a streaming answer on the screen, by index: finished blocks, then the unfinished one."""
 
     def __init__(self, width: int, first: Content, indent: str) -> None:
@@ -115,14 +113,13 @@ class Growing:
         self._indent = indent
         self._raw = 0
         """How many characters of the answer were read."""
-        self._blocks = Blocks()
+        self._blocks = BlockSplitter()
         self._done: list[Content] = []
         self._rendered = 0
         """How many finished blocks were rendered."""
-        self._tail = Tail(markdown.prose_width(width))
+        self._tail = GrowingText(markdown.prose_width(width))
 
     def feed(self, text: str) -> None:
-        """Add what is new. `text` is the whole answer so far, which only ever grows."""
         more = text[self._raw :]
         if more.endswith("\r"):
             more = more[:-1]  # perhaps the first half of a line break; it is read with the second half
@@ -139,7 +136,7 @@ class Growing:
         self._rendered += len(fresh)
         width = self.width if self._blocks.in_code else markdown.prose_width(self.width)
         if fresh or not self._tail.rows or width != self._tail.width:
-            self._tail = Tail(width)
+            self._tail = GrowingText(width)
             if self._blocks.rest.strip():
                 self._tail.feed(self._blocks.rest.lstrip("\n"))
         else:

@@ -9,14 +9,14 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from workbench.tui.chat.window import Window
-from workbench.tui.messages import Jump, MarkEvent, Retry
+from workbench.tui.chat.window import TranscriptWindow
+from workbench.tui.messages import Jump, MarkEvent, RunCommand
 from workbench.tui.observing import observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import ChatEntry
 
 
-class TranscriptView(Window, inherit_bindings=False):
+class TranscriptView(TranscriptWindow, inherit_bindings=False):
     """The messages so far, and the streaming answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -39,8 +39,6 @@ class TranscriptView(Window, inherit_bindings=False):
 
     @dataclass(eq=False)
     class EditAsked(Message):
-        """The user wants to edit a message."""
-
         entry: ChatEntry
 
     def watch_context(self, old: ContextView | None, new: ContextView | None) -> None:
@@ -132,7 +130,6 @@ class TranscriptView(Window, inherit_bindings=False):
             self._opened(self.cursor)
 
     def action_more(self) -> None:
-        """Show more of the entry."""
         if self._entry() is not None and self.cursor is not None:
             self.lines.more(self.cursor)
             self._opened(self.cursor)
@@ -144,14 +141,12 @@ class TranscriptView(Window, inherit_bindings=False):
         self._arrange()
 
     def action_copy(self) -> None:
-        """Copy the entry's text."""
         if self.cursor is not None and self.cursor < self.lines.places:
             text = self.lines.text_of(self.cursor)
             self.app.copy_to_clipboard(text)
             self.notify(f"copied {len(text):,} characters", markup=False)
 
     def action_edit(self) -> None:
-        """Edit the user's message."""
         entry = self._entry()
         if entry is None or entry.kind != "you":
             self.notify("only your own messages can be edited", severity="warning", markup=False)
@@ -160,10 +155,9 @@ class TranscriptView(Window, inherit_bindings=False):
 
     def action_retry(self) -> None:
         """Ask the model again; the command asks for confirmation."""
-        self.post_message(Retry())
+        self.post_message(RunCommand("retry"))
 
     def action_inspect(self) -> None:
-        """Show the entry in the inspector."""
         if (seq := self._counterpart()) is not None:
             self.post_message(Jump(seq, "inspector"))
 

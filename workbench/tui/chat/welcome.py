@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from workbench.config.text import age, printable
 from workbench.session.observable import ObservableSession
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.columns import Column, row_line
 from workbench.views.values import Welcome, WelcomeSession
@@ -38,8 +38,6 @@ KEYS = (
 
 
 class WelcomeLine(NamedTuple):
-    """One line."""
-
     rank: int
     """If there is no room for all lines, those with the highest rank are dropped first."""
     content: Content
@@ -183,12 +181,10 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
             self.highlighted = runs.index(before.run)
 
     def on_focus(self) -> None:
-        """Select a line."""
         if self.highlighted is None:
             self.action_first()
 
     def on_blur(self) -> None:
-        """Select no line."""
         self.highlighted = None
 
     def action_cursor_up(self) -> None:
@@ -199,7 +195,6 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
             super().action_cursor_up()
 
     def action_leave(self) -> None:
-        """Move the focus back to the composer."""
         self.post_message(self.Left())
 
     @on(OptionList.OptionSelected)
@@ -207,4 +202,4 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
         event.stop()
         run = self._drawn[event.option_index].run
         if run is not None:
-            self.post_message(Run(*run))
+            self.post_message(RunCommand(*run))

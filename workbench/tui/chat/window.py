@@ -34,11 +34,11 @@ MARGIN = 2
 """Cells for the cursor mark on the left and the gap to the scrollbar on the right."""
 
 
-class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=False):
+class TranscriptWindow(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=False):
     """Shows part of the lines. Follows the end while it is in view; otherwise stays in place."""
 
     @dataclass(eq=False)
-    class Below(Message):
+    class NewBelow(Message):
         """How many entries below the view the user has not seen."""
 
         count: int
@@ -148,7 +148,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         below = (count - self._seen, self.live is not None and not self.following)
         if below != self._below:
             self._below = below
-            self.post_message(self.Below(*below))
+            self.post_message(self.NewBelow(*below))
 
     @property
     def _bottom(self) -> int:
@@ -237,7 +237,6 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
 
     @property
     def allow_select(self) -> bool:
-        """Text can be selected with the mouse."""
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:

@@ -14,7 +14,7 @@ from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.screens.replay import open_session_source
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
@@ -39,13 +39,11 @@ def _seen(host: Host) -> CompactionView:
     slashes=("compact", "preview"),
 )
 async def open_compaction_preview(host: Host, argument: str) -> None:
-    """Open the preview. Changes nothing by itself."""
     await _by_hand(host, digest=False)
 
 
 @COMMANDS.register("digest", "compact without a model", "the same, by a digest of the text")
 async def open_digest_preview(host: Host, argument: str) -> None:
-    """Open the preview of a digest, which needs no model."""
     await _by_hand(host, digest=True)
 
 
@@ -88,7 +86,6 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
 
 @COMMANDS.register("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
 def stop_running_compaction(host: Host, argument: str) -> None:
-    """Stop the compaction; a running turn continues."""
     host.model.stop_compacting()
 
 
@@ -96,7 +93,6 @@ def stop_running_compaction(host: Host, argument: str) -> None:
     "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
 )
 async def undo_last_compaction(host: Host, argument: str) -> None:
-    """Undo the last compaction, after asking, because it may be an old one."""
     await undo_or_redo(host, "peel")
 
 
@@ -104,7 +100,6 @@ async def undo_last_compaction(host: Host, argument: str) -> None:
     "undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only_session
 )
 async def undo_all(host: Host, argument: str) -> None:
-    """Undo all compactions. Each can be redone."""
     await undo_or_redo(host, "all")
 
 
@@ -115,7 +110,6 @@ async def undo_all(host: Host, argument: str) -> None:
     argument="[SEQ]",
 )
 def open_compaction_history(host: Host, argument: str) -> None:
-    """Open the history at the compaction of an event, or at the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
     host.push(HistoryScreen(host, whole_number(argument)))
@@ -127,7 +121,6 @@ def open_compaction_history(host: Host, argument: str) -> None:
     "triggers with their figures, the history, and the counters",
 )
 def show_compaction_status(host: Host, argument: str) -> None:
-    """Show the full status."""
     host.push(Report("compaction", status_rows(_seen(host))))
 
 
@@ -137,7 +130,6 @@ def show_compaction_status(host: Host, argument: str) -> None:
     "questions about what the newest compaction replaced, or would replace: how many does the summary answer?",
 )
 async def judge_summary(host: Host, argument: str) -> None:
-    """Ask and grade by rule, and show the scores and what was lost."""
     from workbench.judge.quick import judge_at_once, judgement_rows  # late: not needed for the first frame
 
     source = await host.from_session(open_session_source)
@@ -156,10 +148,9 @@ async def judge_summary(host: Host, argument: str) -> None:
     arguments=lambda: MODES,
 )
 async def set_compaction_mode(host: Host, argument: str) -> None:
-    """Set the mode of this session, by name or from a list."""
     now = _seen(host).mode
     if not argument:
-        options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
+        options = [ChooserOption(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
         argument = await host.show_and_wait(Chooser("when to compact", options)) or ""
     if argument and argument not in MODES:
         raise WrongCall(f"{argument}: expected one of {', '.join(MODES)}")

@@ -26,7 +26,6 @@ from workbench.tui.widgets.report import Report
 from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
-    from workbench.session.open_session import OpenSession
     from workbench.session.undoing import Which
 
 COMMANDS = Commands("context")
@@ -40,7 +39,6 @@ RANGE = "SEQ[-SEQ]"
     keys=("ctrl+t",),
 )
 async def show_token_account(host: Host, argument: str) -> None:
-    """Show the account of the session."""
     from workbench.session import reports  # late: it imports what a turn needs
 
     rows = await host.from_session(partial(reports.token_figures, view=host.model.state.compaction))
@@ -53,7 +51,6 @@ async def show_token_account(host: Host, argument: str) -> None:
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
 async def show_instructions(host: Host, argument: str) -> None:
-    """Show the contents of the instructions and memory slots."""
     from workbench.tui.screens.instructions import InstructionsScreen, loaded_instructions
 
     host.push(InstructionsScreen(host, await host.from_session(loaded_instructions)))
@@ -67,7 +64,6 @@ async def show_instructions(host: Host, argument: str) -> None:
     argument="[N]",
 )
 def show_request(host: Host, argument: str) -> None:
-    """Show the request; the inspector does it from the plan it shows."""
     if argument:
         host.go_to_request(argument)
     else:
@@ -108,7 +104,6 @@ async def explain_answer(host: Host, argument: str) -> None:
     slashes=(),
 )
 async def go_to(host: Host, argument: str) -> None:
-    """Go to an event; asks which one if none is given."""
     number = await host.show_and_wait(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:
         host.go_to_request(number.strip())
@@ -121,7 +116,6 @@ async def go_to(host: Host, argument: str) -> None:
     letters=("a",),
 )
 def show_ledger(host: Host, argument: str) -> None:
-    """Show the ledger; the inspector does it."""
     host.show_ledger()
 
 
@@ -178,7 +172,6 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
     arguments=lambda: [f"{row.name}=" for row in knob_table()],
 )
 def set_knob(host: Host, argument: str) -> None:
-    """Set a knob; the policy checks it."""
     host.model.set_knob(argument)
 
 
@@ -227,7 +220,6 @@ async def _undone_on_the_way(host: Host) -> bool:
     why_not=not_undoable,
 )
 async def undo_last_change(host: Host, argument: str) -> None:
-    """Undo the last decision or compaction, by appending an event."""
     if not await _undone_on_the_way(host):
         await undoing.undo_or_redo(host, "undo")
 
@@ -241,27 +233,20 @@ async def undo_last_change(host: Host, argument: str) -> None:
     why_not=not_undoable,
 )
 async def undo_here(host: Host, argument: str) -> None:
-    """Undo the selected decision; asks first for a compaction."""
     if await _undone_on_the_way(host):
         return
     which: Which = "undo"
     if host.active_pane == "compaction":
         which = "peel"
-    elif host.active_pane == "context" and await host.from_session(has_override):
+    elif host.active_pane == "context" and await host.from_session(lambda opened: last_override(opened.events)):
         which = "override"
     await undoing.undo_or_redo(host, which)
-
-
-def has_override(opened: OpenSession) -> bool:
-    """Whether there is an override to undo."""
-    return last_override(opened.events) is not None
 
 
 @COMMANDS.register(
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
 async def redo_last_change(host: Host, argument: str) -> None:
-    """Redo what was undone last."""
     await undoing.undo_or_redo(host, "redo")
 
 
@@ -297,7 +282,6 @@ async def edit_policy(host: Host, ref: str) -> None:
     argument="[NAME|FILE]",
 )
 async def open_knobs(host: Host, argument: str) -> None:
-    """Open the knobs of the current policy, or of another."""
     await edit_policy(host, argument)
 
 
@@ -308,7 +292,6 @@ async def open_knobs(host: Host, argument: str) -> None:
     "and the curve follows",
 )
 async def open_lab(host: Host, argument: str) -> None:
-    """Open the lab; the policy chosen there is used from now on."""
     from workbench.tui.screens.lab import LabScreen
     from workbench.tui.screens.what_if import session_snapshot
 
@@ -328,7 +311,6 @@ async def open_lab(host: Host, argument: str) -> None:
     slashes=("free", "waste"),
 )
 async def list_freeable(host: Host, argument: str) -> None:
-    """List what could be freed, also for a file or a past request."""
     from workbench.tui.screens.free_space import free_space
     from workbench.tui.screens.freeable import ORDERS
 
@@ -342,7 +324,6 @@ async def list_freeable(host: Host, argument: str) -> None:
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
 async def show_tools(host: Host, argument: str) -> None:
-    """Show the tools, including those of MCP servers."""
     from workbench.tui.screens.tools import ToolsScreen, session_tools
 
     host.push(ToolsScreen(host, await host.from_session(session_tools)))

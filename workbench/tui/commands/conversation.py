@@ -44,7 +44,6 @@ async def retry_last_message(host: Host, argument: str) -> None:
 
 @COMMANDS.register("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
 def copy_last_answer(host: Host, argument: str) -> None:
-    """Copy the last answer as the model wrote it."""
     transcript = host.model.state.transcript
     for at in range(len(transcript) - 1, -1, -1):
         entry = transcript[at]

@@ -20,7 +20,6 @@ class CommandHits(Provider):
             yield DiscoveryHit(self._shown(command), self._run(command), help=command.help)
 
     async def search(self, query: str) -> Hits:
-        """The commands that match."""
         matcher = self.matcher(query)
         for command in self._offered():
             score = max(matcher.match(command.title), matcher.match(command.name))

@@ -17,7 +17,6 @@ COMMANDS = Commands("program")
     "settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed"
 )
 async def choose_setting(host: Host, argument: str) -> None:
-    """Show the settings, and run the command that the user chooses there."""
     from workbench.tui.screens.settings import SettingsScreen
 
     command = await host.show_and_wait(SettingsScreen(host))
@@ -32,7 +31,6 @@ async def choose_setting(host: Host, argument: str) -> None:
     keys=("alt+u",),
 )
 async def show_usage(host: Host, argument: str) -> None:
-    """Show what all agents used, and open the session that the user chooses there."""
     from workbench.tui.screens.usage import UsageScreen
 
     chosen = await host.show_and_wait(UsageScreen(host))
@@ -47,7 +45,6 @@ async def show_usage(host: Host, argument: str) -> None:
     keys=("alt+a",),
 )
 async def show_lanes(host: Host, argument: str) -> None:
-    """Show the running agents, and open the one that the user chooses."""
     from workbench.tui.screens.lanes import LanesScreen
 
     chosen = await host.show_and_wait(LanesScreen(host))
@@ -56,7 +53,6 @@ async def show_lanes(host: Host, argument: str) -> None:
 
 
 def rule_forms() -> Iterable[str]:
-    """The forms of a breakpoint rule."""
     from workbench.proxy.breakpoints import FORMS
 
     return FORMS
@@ -70,7 +66,6 @@ def rule_forms() -> Iterable[str]:
     arguments=rule_forms,
 )
 async def edit_breakpoints(host: Host, argument: str) -> None:
-    """Add a rule to all running proxies, or show the rules."""
     from workbench.proxy import control
     from workbench.proxy.breakpoints import parse_rule
     from workbench.tui.screens.breakpoints import BreakScreen
@@ -91,7 +86,6 @@ async def edit_breakpoints(host: Host, argument: str) -> None:
     "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
 async def show_held_requests(host: Host, argument: str) -> None:
-    """Show the held requests; a single one is opened at once."""
     from workbench.proxy import control
     from workbench.tui.screens.breakpoints import BreakScreen
     from workbench.tui.screens.held import open_held
@@ -109,7 +103,6 @@ async def show_held_requests(host: Host, argument: str) -> None:
     "report", "error report", "what went wrong in the program itself: the newest report, and where it is"
 )
 def show_fault_report(host: Host, argument: str) -> None:
-    """Show the report of the last error, for developers."""
     from workbench.tui.screens.fault_report import FaultReportScreen
 
     path = latest_report()
@@ -121,13 +114,11 @@ def show_fault_report(host: Host, argument: str) -> None:
 
 @COMMANDS.register("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
 def show_help(host: Host, argument: str) -> None:
-    """Show the help, made from the registry and from the keys of the focused widget."""
     host.show_help()
 
 
 @COMMANDS.register("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
 def open_command_palette(host: Host, argument: str) -> None:
-    """Open the command palette."""
     host.show_palette()
 
 
@@ -135,5 +126,4 @@ def open_command_palette(host: Host, argument: str) -> None:
     "quit", "quit", "end the program; the session is on disk already", keys=("ctrl+q",), slashes=("quit", "exit")
 )
 async def quit_program(host: Host, argument: str) -> None:
-    """Quit. A streaming answer is kept so far."""
     await host.leave()

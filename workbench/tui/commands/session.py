@@ -61,14 +61,11 @@ async def choose_model(host: Host) -> str:
     return await host.show_and_wait(ModelsScreen(host)) or ""
 
 
-async def ask_for_text(
-    host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None
-) -> str:
+async def ask_for_text(host: Host, title: str, text: str, about: str, check: Callable[[str], object] = str) -> str:
     """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
-    asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
-    return (await host.show_and_wait(asking) or "").strip()
+    return (await host.show_and_wait(TextDialog(title, text, about, check)) or "").strip()
 
 
 def new_file(text: str) -> None:
@@ -96,13 +93,11 @@ def start_new_session(host: Host, argument: str) -> None:
     keys=("ctrl+o",),
 )
 async def list_sessions(host: Host, argument: str) -> None:
-    """List the sessions, the last changed first."""
     await choose_and_open_session(host)
 
 
 @COMMANDS.register("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
 async def open_named_source(host: Host, argument: str) -> None:
-    """Open a session, or a file read-only."""
     argument = argument or await ask_for_text(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
         host.model.open_session(os.path.expanduser(argument))
@@ -126,17 +121,14 @@ def toggle_following(host: Host, argument: str) -> None:
     keys=("alt+s",),
 )
 def toggle_pin(host: Host, argument: str) -> None:
-    """Stay with the session, or follow the active one again."""
     host.model.toggle_pin()
 
 
-def in_demo(host: Host) -> str:
-    """Why the demo cannot be opened: it is open already."""
-    return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"
-
-
 @COMMANDS.register(
-    "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
+    "demo",
+    "demo",
+    "look around in a recorded session, of which nothing is kept; quitting comes back",
+    why_not=lambda host: "" if host.demo is None else "this is the demo; Ctrl+Q leaves it",
 )
 async def open_demo(host: Host, argument: str) -> None:
     """Open the demo; the current session closes meanwhile."""
@@ -147,7 +139,6 @@ async def open_demo(host: Host, argument: str) -> None:
 
 @COMMANDS.register("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
 def fork_session(host: Host, argument: str) -> None:
-    """Copy the session up to an event, or all of it."""
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
     host.model.fork(whole_number(argument) if argument else None)
@@ -170,7 +161,6 @@ async def continue_from(host: Host, argument: str) -> None:
 
 @COMMANDS.register("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
 async def rename_session(host: Host, argument: str) -> None:
-    """Change the title, by appending an event."""
     argument = argument or await ask_for_text(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
@@ -223,7 +213,6 @@ def model_names() -> Iterable[str]:
     arguments=model_names,
 )
 async def switch_model(host: Host, argument: str) -> None:
-    """Switch the model, by name or from a list."""
     if not argument:
         argument = await choose_model(host)
     if argument:

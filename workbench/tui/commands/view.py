@@ -8,7 +8,7 @@ from functools import partial
 from workbench.config.errors import WrongCall
 from workbench.tui.main.timeline import FAR
 from workbench.tui.themes import load_themes
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands
 from workbench.tui.widgets.host import PANES, Host, PaneName
 
@@ -28,20 +28,17 @@ _add_pane("compaction", "f4", "the compaction: what was summarised and what come
 
 @COMMANDS.register("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
 async def toggle_split(host: Host, argument: str) -> None:
-    """Toggle the split; the next start remembers it."""
     layout = "split" if host.toggle_split() else "single"
     await host.in_background(partial(host.services.keep_setting, "layout", layout))
 
 
 @COMMANDS.register("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
 def to_input(host: Host, argument: str) -> None:
-    """Go to the composer, as Escape does in the end."""
     host.focus_pane("chat")
 
 
 @COMMANDS.register("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
 def focus_timeline(host: Host, argument: str) -> None:
-    """Focus the timeline; its arrow keys step through requests."""
     host.focus_timeline()
 
 
@@ -66,7 +63,6 @@ _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: no
     arguments=lambda: PANES,
 )
 def hide_pane(host: Host, argument: str) -> None:
-    """Hide a pane; one always stays."""
     name = next((pane for pane in PANES if pane == argument), None)
     if argument and name is None:
         raise WrongCall(f"{argument}: expected one of {', '.join(PANES)}")
@@ -80,7 +76,6 @@ def hide_pane(host: Host, argument: str) -> None:
     letters=("comma",),
 )
 def side_requests(host: Host, argument: str) -> None:
-    """Toggle whether the timeline stops at side requests."""
     host.toggle_side_requests()
 
 
@@ -103,11 +98,12 @@ def theme_names() -> Iterable[str]:
 
 @COMMANDS.register("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
 async def switch_theme(host: Host, argument: str) -> None:
-    """Switch the theme, by name or from a list."""
     names = [*theme_names()]
     if not argument:
         kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes(plugins=True).themes}
-        options = [Option(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()]
+        options = [
+            ChooserOption(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()
+        ]
         argument = await host.show_and_wait(Chooser("theme", options)) or ""
     if argument and argument not in names:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")

@@ -111,7 +111,6 @@ class FactList(OptionList):
         self.action_cursor_down()
 
     def action_look(self) -> None:
-        """Show where the fact came from."""
         at = self.highlighted
         if at is not None and at < len(self._facts):
             seq = self._seqs.get(self._facts[at][1].event)

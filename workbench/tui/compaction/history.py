@@ -167,7 +167,6 @@ class HistoryScreen(Observing, ModalScreen[None]):
         self._leave_for(message.seq)
 
     def action_inspect(self) -> None:
-        """Close, and show the compaction in the inspector."""
         entry = self.history.marked
         if entry is not None:
             self._leave_for(entry.range[0])
@@ -182,7 +181,6 @@ class HistoryScreen(Observing, ModalScreen[None]):
         self._change(partial(undo_or_redo, self._host, "undo"))
 
     def action_redo(self) -> None:
-        """Redo the compaction."""
         self._change(partial(undo_or_redo, self._host, "redo"))
 
     @work(exclusive=True, group="change")

@@ -1,12 +1,12 @@
 """The compaction panel: what happens next and why, the growth of the context, the last compaction, and the keys.
 
-The panel observes the session and posts messages (`Run`, `Jump`). It computes nothing.
+The panel observes the session and posts messages (`RunCommand`, `Jump`). It computes nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -20,10 +20,11 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from workbench.config.text import printable
+from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
-from workbench.tui.messages import Run
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
@@ -56,7 +57,6 @@ class NextLine(Observing, Widget):
         self._clock = self.set_interval(TICK, self.refresh, pause=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Start or stop the timer."""
         (self._clock.resume if view is not None and view.running is not None else self._clock.pause)()
 
     def render(self) -> Content:
@@ -70,13 +70,19 @@ class NextLine(Observing, Widget):
         return descriptions.next_line(view) if view.past is None else descriptions.past_line(view.past)
 
 
-class WouldLine(Observing, WrappedLines):
-    """What a compaction would summarise and keep: now, or at the selected past request."""
+class CompactionLines(Observing, WrappedLines):
+    """Lines about compaction, in the words of `describe`."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
+    def __init__(
+        self, session: ObservableSession, describe: Callable[[CompactionView, int], Sequence[Content]], classes: str
+    ) -> None:
+        super().__init__(session, classes=classes)
+        self._describe = describe
+
     def lines(self, width: int) -> Sequence[Content]:
-        return descriptions.would_lines(self.compaction, width) if self.compaction is not None else []
+        return self._describe(self.compaction, width) if self.compaction is not None else []
 
 
 class WayLine(Observing, WrappedLines):
@@ -91,15 +97,6 @@ class WayLine(Observing, WrappedLines):
     def lines(self, width: int) -> Sequence[Content]:
         way = self.compaction.way if self.compaction is not None else None
         return list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
-
-
-class LastLine(Observing, WrappedLines):
-    """The newest compaction, or why there is none."""
-
-    compaction = observed(lambda session: session.compaction, layout=True)
-
-    def lines(self, width: int) -> Sequence[Content]:
-        return descriptions.last_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):
@@ -127,10 +124,10 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
                 yield NextLine(self.session)
                 yield Plot(self.session)
             with Vertical(classes="compaction--facts"):
-                yield WouldLine(self.session)
+                yield CompactionLines(self.session, descriptions.would_lines, "compaction--would")
                 yield HistoryList()
         yield WayLine(self.session)
-        yield LastLine(self.session)
+        yield CompactionLines(self.session, descriptions.last_lines, "compaction--last")
 
     def hints(self) -> Hints:
         """The panel's keys, the most important first."""
@@ -149,7 +146,6 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self._set_title()
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Update the title and the history."""
         self._set_title()
         self.history.show(view.history if view is not None else ())
         self.history.display = view is not None and bool(view.history)
@@ -161,8 +157,8 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(Run("compactions", event.option.id or ""))
+        self.post_message(RunCommand("compactions", event.option.id or ""))
 
     def action_run(self, command: str) -> None:
         """Run a command, as if it was chosen in the command palette."""
-        self.post_message(Run(command))
+        self.post_message(RunCommand(command))

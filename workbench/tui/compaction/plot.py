@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import join_cells, painted_line, short_number
 from workbench.views.compaction_values import Curve
@@ -139,7 +139,7 @@ def scale_label(row: int, rows: int, top: int, limit: int, line: int) -> str:
 def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) -> Content:
     """The range of requests or turns, and the meaning of the signs."""
     made = sum(not mark.undone for mark in curve.marks)
-    turns = "1 turn" if curve.turns == 1 else f"{curve.turns:,} turns"
+    turns = counted(curve.turns, "turn")
     parts = [Content.styled(f"{curve.requests:,} reported in {turns}" if curve.requests else turns, "$quiet")]
     if number:
         parts.append(Content.assemble((HERE, "bold $accent"), (f" request {number:,}", "$quiet")))

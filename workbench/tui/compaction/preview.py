@@ -30,7 +30,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
-from workbench.tui.compaction.source import SourceScreen, seqs_of, source_page
+from workbench.tui.compaction.source import seqs_of, source_page, source_screen
 from workbench.tui.observing import Observing, observed
 from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
@@ -127,18 +127,16 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         if self.stage == "draft" and self.read_only == FILE:
             offered = (OF_A_FILE, *offered[1:])
         elif self.stage == "look":
-            offered = tuple(each for each in offered if self._offers(each.name))
+            offered = tuple(each for each in offered if self._offers(each.action))
         self.buttons.buttons = offered
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable letter keys while the user types in the draft."""
         return action != "agree" or (self.stage == "look" and not self.read_only)
 
-    def _offers(self, name: str) -> bool:
+    def _offers(self, action: str) -> bool:
         """Whether a button is available. A file cannot be compacted at once; without a model, a digest is no choice."""
-        if name == "agree":
-            return not self.read_only
-        return name != "digest" or self._has_model
+        return not self.read_only if action == "agree" else action != "digest" or self._has_model
 
     @property
     def _has_model(self) -> bool:
@@ -220,7 +218,6 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._write(not self._has_model)
 
     def action_digest(self) -> None:
-        """Draft the summary without a model."""
         self._write(True)
 
     def _write(self, digest: bool) -> None:
@@ -370,28 +367,17 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):
             self.dismiss()
 
-    # Buttons and facts
+    # Facts
 
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        if event.name == "switch":
-            (self.facts if self.editor.has_focus else self.editor).focus()
-        else:
-            {
-                "draft": self.action_draft,
-                "agree": self.action_agree,
-                "digest": self.action_digest,
-                "accept": self.action_accept,
-                "add": self.action_add,
-                "leave": self.action_leave,
-            }[event.name]()
+    def action_switch(self) -> None:
+        """Move the focus between the summary and the facts."""
+        (self.facts if self.editor.has_focus else self.editor).focus()
 
     @on(FactList.SourceWanted)
     def _source(self, message: FactList.SourceWanted) -> None:
         """Show the source of a fact over the draft."""
         if self._preview is not None:
-            self.app.push_screen(SourceScreen(self._preview.selected, message.seq))
+            self.app.push_screen(source_screen(self._preview.selected, message.seq))
 
 
 def _same_effect(one: CompactionPreview, other: CompactionPreview) -> bool:

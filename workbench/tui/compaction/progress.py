@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -66,11 +65,6 @@ class ProgressDialog(Observing, ModalScreen[None]):
             self.label.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
         else:
             self.label.update(descriptions.running_line(running, time.monotonic()))
-
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        (self.action_stop if event.name == "stop" else self.action_leave)()
 
     def action_stop(self) -> None:
         """Stop it; the caller, which waits for the result, closes the dialog."""

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import ClassVar
-
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from workbench.compaction.values import SelectedRange
 from workbench.config.text import fit_columns, printable
 from workbench.context.items import Item
 from workbench.context.tool_lines import item_line
-from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.reader import BoxedText
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 ROW = 70
@@ -59,24 +52,7 @@ def seqs_of(selected: SelectedRange) -> dict[str, int]:
     return {**found, **{event.id: event.seq for event in selected.previous}}
 
 
-class SourceScreen(ModalScreen[None]):
+def source_screen(selected: SelectedRange, seq: int) -> BoxedText:
     """One row of the range in full."""
-
-    BINDING_GROUP_TITLE = "A source"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="source.close")]
-
-    def __init__(self, selected: SelectedRange, seq: int) -> None:
-        super().__init__()
-        self._text = next((item.original for item in (*selected.items, *selected.staying) if item.seq == seq), "")
-        self._seq = seq
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="source") as box:
-            box.border_title = one_line(f"event {self._seq}")
-            box.border_subtitle = "/ search · y copy · Esc closes"
-            yield TextReader()
-
-    def on_mount(self) -> None:
-        reader, text = self.query_one(TextReader), self._text
-        reader.show(partial(text_page, text), len(text))
-        reader.view.focus()
+    text = next((item.original for item in (*selected.items, *selected.staying) if item.seq == seq), "")
+    return BoxedText(f"event {seq}", partial(text_page, text), len(text))

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from workbench.config.text import percent, printable, table, when
+from workbench.config.text import counted, percent, printable, table, when
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.sources.requests import RequestMark
 from workbench.tui.widgets.cells import join_cells
@@ -103,11 +103,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[TextLine]
 
 def _summary(ledger: Ledger, model: str, unreported: int) -> Iterator[TextLine]:
     total = ledger.total
-    asked = _count(total.requests, "request") + (f" and {unreported:,} without a report" if unreported else "")
+    asked = counted(total.requests, "request") + (f" and {unreported:,} without a report" if unreported else "")
     spent = _spent(total, ", {} requests of unknown cost")
     if total.known_cost is None:
         spent += f": no price is known for {printable(', '.join(sorted({row.model for row in ledger.rows})))}"
-    yield TextLine(f"{asked} in {_count(len(ledger.turns), 'turn')}: {spent}", "head")
+    yield TextLine(f"{asked} in {counted(len(ledger.turns), 'turn')}: {spent}", "head")
     yield TextLine(
         f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
     )
@@ -118,10 +118,6 @@ def _summary(ledger: Ledger, model: str, unreported: int) -> Iterator[TextLine]:
     growth = ledger.growth
     if growth is not None:
         yield TextLine(f"the context grows by {growth:+,.0f} tokens a turn", "why")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 class AccountHead(Widget):
@@ -161,7 +157,6 @@ class AccountScreen(TextScreen):
         yield TextReader()
 
     def action_turns(self) -> None:
-        """Switch between requests and turns."""
         self.by = "turn" if self.by == "request" else "request"
         self._fill()
 

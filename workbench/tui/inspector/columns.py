@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.config.text import percent, printable
+from workbench.config.text import counted, percent, printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import LOOKED_AT, item_line
@@ -58,7 +58,7 @@ class Columns(NamedTuple):
     """The width of the effects; 0 if no explanation exists, or without room."""
 
 
-class Cells(NamedTuple):
+class RowCells(NamedTuple):
     """One row's cells, each as wide as its column."""
 
     seq: str
@@ -128,12 +128,12 @@ def column_heads(columns: Columns, sort: Sorting = "") -> str:
 
 def row_cells(
     row: Item, columns: Columns, share: str, mark: Mark | None = None, effect: ItemEffect | None = None
-) -> Cells:
+) -> RowCells:
     """The cells of a row; `share` is its share bar."""
     about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
     text, why = _what(row, columns)
-    return Cells(
+    return RowCells(
         ("–" if row.seq is None else str(row.seq)).rjust(columns.seq),
         fit_cells(printable(_who(row)), columns.who),
         (about + short_number(row.tokens, columns.tokens - len(about))).rjust(columns.tokens),
@@ -172,15 +172,15 @@ def _who(row: Item) -> str:
     return first if first in ASIDES else row.who
 
 
-def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
+def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> RowCells:
     """The cells of a group's head: its name and its sums."""
     name = group_name(by, group.key)
-    count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
+    count = counted(len(group.rows), "row")
     about = f"{percent(group.tokens / total, 1)} of the request" if total > 0 else ""
     if not by and group.key == TOOLS:
         name, count, about = f"{len(group.rows):,} tools", "", printable(group.about[:LOOKED_AT])
     changed = group.original_tokens != group.tokens
-    return Cells(
+    return RowCells(
         ("▸" if folded else "▾").rjust(columns.seq),
         fit_cells(name, columns.who),
         short_number(group.tokens, columns.tokens).rjust(columns.tokens),
@@ -194,13 +194,13 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
     )
 
 
-def live_cells(live: Live, columns: Columns) -> Cells:
+def live_cells(live: Live, columns: Columns) -> RowCells:
     """The cells of the streaming answer; its tokens are an estimate until it is in the log."""
     size = len(live.text) + len(live.reasoning) + sum(len(call.arguments) for call in live.calls)
     text = live.text or live.reasoning
     if live.calls:
         text = f"{live.calls[-1].tool} {live.calls[-1].arguments}"
-    return Cells(
+    return RowCells(
         "…".rjust(columns.seq),
         fit_cells("assistant", columns.who),
         (f"~{short_number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}" if size else "").rjust(columns.tokens),
@@ -234,26 +234,17 @@ def share_bar(part: int, whole: int, width: int) -> str:
     return (BLOCKS[8] * full + (BLOCKS[rest] if rest else "")).ljust(width)
 
 
-class Heads(Widget):
+class ColumnHeads(Widget):
     """The line above the rows, which does not scroll."""
 
     events_count: var[int] = var(0)
-    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
-    sort: var[Sorting] = var("")
-    effects: var[ItemEffects | None] = var(None)
-
-    def watch_effects(self) -> None:
-        self.refresh()
-
-    def watch_sort(self) -> None:
-        self.refresh()
+    marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
+    sort: reactive[Sorting] = reactive("")
+    effects: reactive[ItemEffects | None] = reactive(None)
 
     def watch_events_count(self, old: int, new: int) -> None:
         if len(str(old)) != len(str(new)):
             self.refresh()
-
-    def watch_marks(self) -> None:
-        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
@@ -261,7 +252,7 @@ class Heads(Widget):
         return Strip([Segment(fit_cells(f" {column_heads(columns, self.sort)}", width), self.rich_style)], width)
 
 
-class Look(NamedTuple):
+class LineState(NamedTuple):
     """Everything that a drawn line depends on; equal values are drawn the same, so lines can be cached."""
 
     what: Item | RowGroup | Live | str
@@ -292,7 +283,7 @@ class ListState(NamedTuple):
     live: Live | None
     """The last line; no row depends on it."""
 
-    def line_look(self, at: int) -> Look:
+    def line_look(self, at: int) -> LineState:
         """What the line at an index depends on."""
         lines, columns = self.lines, self.columns
         count = 0 if lines is None else len(lines)
@@ -302,17 +293,17 @@ class ListState(NamedTuple):
             if isinstance(what, RowGroup):
                 share = share_bar(what.tokens, total, columns.share)
                 folded = what.key in lines.folded
-                return Look(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
+                return LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
             row = lines.rows[what]
             share = share_bar(row.tokens, total, columns.share)
             effect = self.effects.of_item(row) if self.effects else None
-            return Look(row, columns, share, 0, here, chosen, self.marks.get(row.id), effect=effect)
+            return LineState(row, columns, share, 0, here, chosen, self.marks.get(row.id), effect=effect)
         if self.live is not None and at == count:
-            return Look(self.live, columns)
-        return Look(self.empty if at == 0 else "", columns)
+            return LineState(self.live, columns)
+        return LineState(self.empty if at == 0 else "", columns)
 
 
-def styled_pieces(line: Look) -> list[tuple[str, str]]:
+def styled_pieces(line: LineState) -> list[tuple[str, str]]:
     """The pieces of a line, each with its style names."""
     what, columns = line.what, line.columns
     plain = state = ""

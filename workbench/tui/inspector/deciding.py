@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Callable
-from functools import partial
 
 from textual import work
 from textual.containers import Vertical
@@ -12,7 +10,7 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
 from workbench.tui.inspector import foot_lines
@@ -26,7 +24,7 @@ from workbench.tui.inspector.overrides import (
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import Decide, NeedsSession, Run
+from workbench.tui.messages import Decide, NeedsSession, RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import FILE
@@ -96,14 +94,14 @@ class DecidingPane(Observing, Vertical):
 
     def action_free(self, order: str) -> None:
         """Run the command that lists what could be masked; it may have to replay the log."""
-        self.post_message(Run("free", order))
+        self.post_message(RunCommand("free", order))
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
         if shown.queries is None:
             return
         try:
-            made = await wrap_future(background(partial(preview_overrides, shown.plan, choice, shown.queries)))
+            made = await in_background(preview_overrides, shown.plan, choice, shown.queries)
         except WorkbenchError as error:
             self._forget()
             self.row_list.notice = problem_line(str(error))

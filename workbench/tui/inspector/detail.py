@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,10 +14,10 @@ from textual.getters import query_one
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.context.items import Item
 from workbench.tui.inspector import pages
-from workbench.tui.inspector.pages import TABS, About
+from workbench.tui.inspector.pages import TABS, ItemFacts
 from workbench.tui.widgets.cells import fit_cells, join_cells
 from workbench.tui.widgets.reader import TextReader
 from workbench.views.context_view import SessionQueries
@@ -72,7 +71,7 @@ class DetailTabs(Widget):
         )
 
 
-class Detail(Vertical):
+class ItemDetail(Vertical):
     BINDING_GROUP_TITLE = "Detail of a row"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "turn(1)", "the next view", id="detail.next"),
@@ -100,7 +99,7 @@ class Detail(Vertical):
         self._since = ""
 
     def compose(self) -> ComposeResult:
-        yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing, Detail.effect)
+        yield DetailTabs().data_bind(ItemDetail.item, ItemDetail.tab, ItemDetail.missing, ItemDetail.effect)
         yield TextReader()
 
     def watch_effects(self) -> None:
@@ -132,7 +131,7 @@ class Detail(Vertical):
         queries, seq = self.queries, item.seq
         if queries is None or seq is None or item.state in ("sent", "aside"):
             return
-        self._since = await wrap_future(background(partial(queries.since, seq, item.state)))
+        self._since = await in_background(queries.since, seq, item.state)
         if self._since and item is self.item and not self.missing and self.reader.view.scroll_offset.y == 0:
             self._fill()
 
@@ -142,13 +141,11 @@ class Detail(Vertical):
         self._fill()
 
     def action_tab(self, tab: str) -> None:
-        """Show another tab."""
         self._picked = True
         self.tab = tab
         self._fill()
 
     def action_turn(self, by: int) -> None:
-        """Show the next or previous tab."""
         keys = [tab.key for tab in TABS]
         at = keys.index(self.tab) if self.tab in keys else 0
         self.action_tab(keys[(at + by) % len(keys)])
@@ -160,6 +157,8 @@ class Detail(Vertical):
             self.reader.show(lambda _: pages.missing_page(), 0)
         elif item is not None:
             self.reader.show(
-                partial(pages.item_page, item, tab, self.queries, about=About(self.request, self._since, self.effect)),
+                partial(
+                    pages.item_page, item, tab, self.queries, about=ItemFacts(self.request, self._since, self.effect)
+                ),
                 pages.page_weight(item, tab),
             )

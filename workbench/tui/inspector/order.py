@@ -209,7 +209,7 @@ def line_near(old: RowLines | None, new: RowLines | None, place: int) -> int:
     return place
 
 
-class Gathered:
+class GroupRows:
     """Collects the rows of a group."""
 
     def __init__(self) -> None:
@@ -245,14 +245,14 @@ def arrange_rows(
         return rows_in_order(plan, rest, wish, folded)
     rows = listed_items(plan, rest, wish.all or wish.filter.all)
     holds, by = wish.filter.holds, wish.group
-    found: dict[str, Gathered] = {} if by else {"": Gathered()}
+    found: dict[str, GroupRows] = {} if by else {"": GroupRows()}
     for number, row in enumerate(rows):
         if not number % LOOK_UP and stop():
             return None
         if holds(row):
             key = str(getattr(row, by)) if by else ""
             if key not in found:
-                found[key] = Gathered()
+                found[key] = GroupRows()
             found[key].add_row(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
     return RowLines(plan, rows, wish, groups, folded)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.config.text import percent, printable, printable_lines
+from workbench.config.text import counted, percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode_event
 from workbench.log.events import Event
@@ -24,7 +24,7 @@ MISSING = "not in this request"
 SIGNED = {"removed": "- ", "added": "+ ", "same": "  "}
 
 
-class Tab(NamedTuple):
+class PageTab(NamedTuple):
     """A tab of the detail."""
 
     key: str
@@ -34,12 +34,12 @@ class Tab(NamedTuple):
 
 
 TABS = (
-    Tab("original", "original"),
-    Tab("sent", "as sent"),
-    Tab("diff", "what was cut", "cut"),
-    Tab("tokens", "tokens"),
-    Tab("edits", "edits"),
-    Tab("json", "JSON"),
+    PageTab("original", "original"),
+    PageTab("sent", "as sent"),
+    PageTab("diff", "what was cut", "cut"),
+    PageTab("tokens", "tokens"),
+    PageTab("edits", "edits"),
+    PageTab("json", "JSON"),
 )
 
 
@@ -56,7 +56,7 @@ def page_weight(item: Item, tab: str) -> int:
     return {"sent": sent, "diff": sent + len(item.original)}.get(tab, len(item.original))
 
 
-class About(NamedTuple):
+class ItemFacts(NamedTuple):
     """Facts about an item that are not in the item."""
 
     request: int = 0
@@ -67,11 +67,11 @@ class About(NamedTuple):
     """What `explain` found about it."""
 
 
-NOTHING_KNOWN = About()
+NOTHING_KNOWN = ItemFacts()
 
 
 def item_page(
-    item: Item, tab: str, queries: SessionQueries | None, most: int = 0, *, about: About = NOTHING_KNOWN
+    item: Item, tab: str, queries: SessionQueries | None, most: int = 0, *, about: ItemFacts = NOTHING_KNOWN
 ) -> TextPage:
     """A page of an item, with at most `most` characters of its text (0: all)."""
     match tab:
@@ -129,14 +129,14 @@ def effect_line(effect: ItemEffect) -> str:
     return printable(f"{sentence} · {figures} · request {effect.request:,} to {effect.model}")
 
 
-def _sent(item: Item, about: About, most: int) -> TextPage:
+def _sent(item: Item, about: ItemFacts, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
         return TextPage([TextLine("It is not sent.", "head"), TextLine(why, "why"), *_since(about)])
     return text_page(item.text, most)
 
 
-def _diff(item: Item, about: About, most: int) -> TextPage:
+def _diff(item: Item, about: ItemFacts, most: int) -> TextPage:
     if item.text == item.original:
         return TextPage([TextLine("It is sent as it is: nothing was cut.", "quiet")])
     if item.text is None:
@@ -162,7 +162,7 @@ def _whys(item: Item) -> Iterator[TextLine]:
     yield from (TextLine(printable(edit.why), "why") for edit in item.edits)
 
 
-def _since(about: About) -> Iterator[TextLine]:
+def _since(about: ItemFacts) -> Iterator[TextLine]:
     """Since which request it has its state."""
     if about.since:
         yield TextLine(about.since, "why")
@@ -181,7 +181,7 @@ def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
     between = len(lines) - len(head) - len(tail)
     yield from (TextLine(SIGNED["same"] + line) for line in head)
     if between:
-        yield TextLine(f"  … {between:,} {'unchanged line' if between == 1 else 'unchanged lines'} …", "quiet")
+        yield TextLine(f"  … {counted(between, 'unchanged line')} …", "quiet")
     yield from (TextLine(SIGNED["same"] + line) for line in tail)
 
 
@@ -219,7 +219,7 @@ def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
         yield TextLine(line, "text", tuple(spans))
 
 
-def _edits(item: Item, about: About) -> TextPage:
+def _edits(item: Item, about: ItemFacts) -> TextPage:
     lines = [TextLine(state_and_size(item), "head"), TextLine("")]
     lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item, about.request)]
     lines.append(TextLine(""))

@@ -1,14 +1,12 @@
 """The inspector: what the model sees, row by row, and why.
 
-The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `Run`). It does not plan: it asks
+The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `RunCommand`). It does not plan: it asks
 `ContextView.queries`, in a thread.
 """
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -20,14 +18,14 @@ from textual.events import Resize
 from textual.getters import query_one
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.context.compare import request_changes
 from workbench.context.items import Item
 from workbench.session.observable import ObservableSession
 from workbench.sources.requests import RequestMark
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.deciding import DecidingPane
-from workbench.tui.inspector.detail import Detail
+from workbench.tui.inspector.detail import ItemDetail
 from workbench.tui.inspector.info_lines import TotalsLine, VerdictLine
 from workbench.tui.inspector.order import RowOrder
 from workbench.tui.inspector.overrides import OverridePreview
@@ -36,7 +34,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import HintsChanged, Jump, MarkEvent, Run
+from workbench.tui.messages import HintsChanged, Jump, MarkEvent, RunCommand
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy_to_clipboard
 from workbench.views.context_view import ContextView
@@ -86,7 +84,7 @@ class InspectorPane(DecidingPane):
     mapped: var[bool] = var(False, toggle_class="-mapped")
     """Whether the treemap is shown."""
 
-    detail = query_one(Detail)
+    detail = query_one(ItemDetail)
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
@@ -99,7 +97,7 @@ class InspectorPane(DecidingPane):
         with Container(classes="inspector--body"):
             yield RowList(self.session)
             yield Treemap(self.session)
-            yield Detail()
+            yield ItemDetail()
         yield VerdictLine(self.session)
         yield TotalsLine(self.session)
 
@@ -130,7 +128,6 @@ class InspectorPane(DecidingPane):
         self.row_list.reveal(seq, whatever=False)
 
     def watch_detailed(self) -> None:
-        """Update the hints."""
         self.post_message(HintsChanged())
 
     # Changes of the session
@@ -169,14 +166,14 @@ class InspectorPane(DecidingPane):
     @work(exclusive=True, group="effects")
     async def _find_effects(self, shown: ContextView) -> None:
         queries = shown.queries
-        found = await wrap_future(background(partial(queries.effects, shown.at))) if queries else None
+        found = await in_background(queries.effects, shown.at) if queries else None
         if self._is_explained(shown):
             self.row_list.effects = self.detail.effects = found
 
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
-        found = await wrap_future(background(partial(request_changes, shown.before, shown.plan)))
+        found = await in_background(request_changes, shown.before, shown.plan)
         if shown is self.shown:
             self.row_list.found = found
 
@@ -326,14 +323,12 @@ class InspectorPane(DecidingPane):
 
     def action_explain(self) -> None:
         """Run the command that explains the answer to the request in view."""
-        self.post_message(Run("explain"))
+        self.post_message(RunCommand("explain"))
 
     def action_request(self) -> None:
-        """Show the request."""
         if self.shown is not None:
             self.app.push_screen(RequestScreen(self.session, self.shown))
 
     def action_account(self) -> None:
-        """Show the ledger."""
         if self.shown is not None:
             self.app.push_screen(AccountScreen(self.shown))

@@ -148,12 +148,10 @@ class RequestScreen(Observing, TextScreen):
             self._fill()
 
     def action_form(self) -> None:
-        """Switch between JSON and curl."""
         self.form = "curl" if self.form == "JSON" else "JSON"
         self._fill()
 
     def action_save(self) -> None:
-        """Save it to a file."""
         self._save(self.form)
 
     @work(exclusive=True, group="save")

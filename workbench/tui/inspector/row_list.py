@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from asyncio import wrap_future
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -19,13 +17,13 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import var
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.columns import NO_MARKS, Heads
+from workbench.tui.inspector.columns import NO_MARKS, ColumnHeads
 from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse_filter
 from workbench.tui.inspector.order import (
     AS_SENT,
@@ -107,7 +105,7 @@ class RowList(Observing, Vertical):
         self._match = -1
 
     def compose(self) -> ComposeResult:
-        yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
+        yield ColumnHeads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
         yield RowsView(self.session).data_bind(
             RowList.lines, RowList.events_count, RowList.marks, RowList.effects, RowList.empty
         )
@@ -154,7 +152,7 @@ class RowList(Observing, Vertical):
             lines, wish = self.lines, self.wish
             if lines is not None and lines.plan is shown.plan and lines.wish is wish:
                 break
-            made = await wrap_future(background(partial(self._arranged, shown, wish)))
+            made = await in_background(self._arranged, shown, wish)
             if made is not None and wish is self.wish:
                 self.lines = made
         self._arranging = False
@@ -172,18 +170,15 @@ class RowList(Observing, Vertical):
         return not self.ask.has_focus if action in ("filter", "search") else True
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.ask.open("filter", self.wish.filter.text, "filter: words, state:truncated, tool:read_file, >2000 …")
         self.update_foot()
 
     def action_group(self) -> None:
-        """Use the next grouping."""
         group = GROUPINGS[(GROUPINGS.index(self.wish.group) + 1) % len(GROUPINGS)]
         self._folded = frozenset() if group else AS_SENT
         self.wish = self.wish._replace(group=group)
 
     def action_sort(self) -> None:
-        """Use the next sort order."""
         at = SORTINGS.index(self.wish.sort)
         self.wish = self.wish._replace(sort=SORTINGS[(at + 1) % len(SORTINGS)])
 
@@ -253,7 +248,6 @@ class RowList(Observing, Vertical):
     # Search
 
     def action_search(self) -> None:
-        """Open the search line."""
         self.ask.open("search", "", "search: words, or what a filter takes")
         self.update_foot()
 
@@ -262,21 +256,17 @@ class RowList(Observing, Vertical):
         if made is not None:
             self._wanted = made
             self._searched = None
-            self._step(0)
-
-    def action_step(self, by: int) -> None:
-        """Go to the next or previous match; wraps around."""
-        self._step(by)
+            self.action_step(0)
 
     @work(exclusive=True)
-    async def _step(self, by: int) -> None:
-        """Search if needed, then go to the match after (0: at or after) or before the cursor."""
+    async def action_step(self, by: int) -> None:
+        """Search if needed, then go to the match after (0: at or after) or before the cursor; wraps around."""
         lines = self.lines
         if lines is None or not self._wanted or not len(lines):
             self._match = -1
             return
         if not self._is_searched(lines):
-            self._matches = await wrap_future(background(partial(find_rows, lines, self._wanted)))
+            self._matches = await in_background(find_rows, lines, self._wanted)
         self._searched = lines
         found = self._matches
         if not found:
@@ -371,7 +361,7 @@ class RowList(Observing, Vertical):
 
     @work(exclusive=True, group="sum")
     async def _sum(self, lines: RowLines, range_: range) -> None:
-        made = await wrap_future(background(partial(row_sums, lines, range_)))
+        made = await in_background(row_sums, lines, range_)
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
             self.foot.content = foot_lines.chosen_line(*made, self.foot.size.width)
 

@@ -12,13 +12,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, columns_for_width, styled_pieces
+from workbench.tui.inspector.columns import NO_MARKS, Columns, LineState, ListState, columns_for_width, styled_pieces
 from workbench.tui.inspector.order import RowGroup, RowLines, line_near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
@@ -35,7 +35,7 @@ STYLES = (
 )
 
 
-class RowsView(Observing, VirtualList[Look]):
+class RowsView(Observing, VirtualList[LineState]):
     """A line per row, a cursor, and an optional range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
@@ -58,11 +58,11 @@ class RowsView(Observing, VirtualList[Look]):
     live = observed(lambda session: session.unlogged, repaint=False)
     events_count: var[int] = var(0)
     """The length of the log; it gives the width of the first column."""
-    marks: var[Mapping[str, Mark]] = var(NO_MARKS)
+    marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
     """The changes since the request before, by item id."""
-    effects: var[ItemEffects | None] = var(None)
+    effects: reactive[ItemEffects | None] = reactive(None)
     """What `explain` found about the request; None: nothing yet."""
-    empty: var[str] = var("")
+    empty: reactive[str] = reactive("")
     """The text if there are no rows."""
     cursor: var[int] = var(0)
     start: var[int | None] = var(None)
@@ -76,7 +76,7 @@ class RowsView(Observing, VirtualList[Look]):
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
-        self._looks: dict[int, Look] = {}
+        self._looks: dict[int, LineState] = {}
         """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
@@ -131,15 +131,6 @@ class RowsView(Observing, VirtualList[Look]):
         else:
             self.refresh_line(self._count)
 
-    def watch_marks(self) -> None:
-        self.refresh()
-
-    def watch_effects(self) -> None:
-        self.refresh()
-
-    def watch_empty(self) -> None:
-        self.refresh()
-
     def _resize(self) -> None:
         """Update the size after the number of lines changed."""
         top = self.scroll_offset.y
@@ -188,15 +179,12 @@ class RowsView(Observing, VirtualList[Look]):
             self.scroll_to(y=line - height + 1, animate=False, force=True)
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
         self.cursor += lines
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
         self.cursor += pages * self.page_lines
 
     def action_edge(self, side: int) -> None:
-        """Move the cursor to the first or the last line."""
         self.cursor = 0 if side < 0 else self._count - 1
 
     def action_range(self) -> None:
@@ -263,7 +251,7 @@ class RowsView(Observing, VirtualList[Look]):
         self._scene = scene
         return scene
 
-    def _row_look(self, scene: ListState, at: int) -> Look:
+    def _row_look(self, scene: ListState, at: int) -> LineState:
         """The look of a line, made once for each scene, because plans make their rows lazily."""
         found = self._looks.get(at)
         if found is None:
@@ -285,7 +273,7 @@ class RowsView(Observing, VirtualList[Look]):
             self._laid = (key, columns_for_width(width - 1, *key[1:]))
         return self._laid[1]
 
-    def draw_line(self, line: Look) -> Strip:
+    def draw_line(self, line: LineState) -> Strip:
         what, width = line.what, self._width
         if isinstance(what, str):
             return Strip([Segment(fit_cells(f"  {what}" if what else "", width), self._style("quiet"))], width)

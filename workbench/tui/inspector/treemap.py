@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -17,7 +15,7 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.text import percent
 from workbench.context.items import SIGNS, state_words
 from workbench.session.observable import ObservableSession
@@ -100,7 +98,7 @@ class Treemap(Observing, Widget, can_focus=True):
         seen: tuple[ContextView | None, Grouping] | None = None
         while self.shown is not None and seen != (self.shown, self.by):
             shown, by = seen = (self.shown, self.by)
-            found = await wrap_future(background(partial(token_groups, shown.plan, by, shown.rest)))
+            found = await in_background(token_groups, shown.plan, by, shown.rest)
             if found is not None and seen == (self.shown, self.by):
                 self._show_groups(found)
         self._working = False
@@ -177,7 +175,6 @@ class Treemap(Observing, Widget, can_focus=True):
             self.cursor = nearest
 
     def action_edge(self, at: int) -> None:
-        """Move to the first or the last box."""
         self.cursor = range(len(self.boxes))[at] if self.boxes else 0
 
     def action_open(self) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.style import Style
@@ -15,9 +13,10 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.tui.main.layout import PaneLayout
+from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end
-from workbench.tui.widgets.host import PANES, PaneName
+from workbench.tui.widgets.host import PANES
 from workbench.tui.widgets.key_names import key_name
 from workbench.views.values import FOLLOWING
 
@@ -47,18 +46,6 @@ class Header(Observing, Widget):
     held: reactive[int] = reactive(0)
     """The number of other agents' requests that wait at a breakpoint."""
 
-    @dataclass(eq=False)
-    class PaneClicked(Message):
-        """A pane's name was clicked."""
-
-        pane: PaneName
-
-    class HeldClicked(Message):
-        """The number of held requests was clicked."""
-
-    class SplitClicked(Message):
-        """The split sign was clicked."""
-
     def render(self) -> Content:
         """The title gets the room that the rest leaves."""
         width = self.size.width
@@ -77,7 +64,7 @@ class Header(Observing, Widget):
             (fixed, "$success" if self.following == FOLLOWING else "$warning"),
         )
         left = Content("").join(
-            [left, Content.styled(waiting, "bold $warning").stylize(Style.from_meta({"pane": "held"}))]
+            [left, Content.styled(waiting, "bold $warning").stylize(Style.from_meta({"command": "held"}))]
         )
         return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
 
@@ -86,10 +73,10 @@ class Header(Observing, Widget):
         for key, name in zip(KEYS, PANES, strict=True):
             style = "bold reverse" if name == self.arrangement.active else "$quiet"
             word = f" {key} {name.capitalize()} "
-            parts.append(Content.styled(word, style).stylize(Style.from_meta({"pane": name})))
+            parts.append(Content.styled(word, style).stylize(Style.from_meta({"command": f"view-{name}"})))
         if not self.arrangement.narrow:
             word = " F5 One pane " if self.arrangement.is_split else " F5 Split "
-            parts.append(Content.styled(word, "$quiet").stylize(Style.from_meta({"pane": "split"})))
+            parts.append(Content.styled(word, "$quiet").stylize(Style.from_meta({"command": "split"})))
         return Content("").join(parts)
 
     def _where(self, room: int) -> str:
@@ -104,11 +91,7 @@ class Header(Observing, Widget):
         return fit_cells_end(title, room) if title.startswith(("/", "~/")) else fit_cells(title, room).rstrip()
 
     def on_click(self, event: events.Click) -> None:
-        """Post the message for the part under the mouse."""
-        name = event.style.meta.get("pane")
-        if name == "split":
-            self.post_message(self.SplitClicked())
-        elif name == "held":
-            self.post_message(self.HeldClicked())
-        elif name in PANES:
-            self.post_message(self.PaneClicked(name))
+        """Run the command of the part under the mouse."""
+        command = event.style.meta.get("command")
+        if isinstance(command, str):
+            self.post_message(RunCommand(command))

@@ -17,12 +17,11 @@ from workbench.config.errors import Refused
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.header import Header
 from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.help import Keys
+from workbench.tui.widgets.help import PaneKeys
 from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
 from workbench.tui.widgets.host import PaneName
 
@@ -78,18 +77,16 @@ class PaneScreen(Screen[None]):
 
     @property
     def active_pane(self) -> PaneName:
-        """The pane that has or last had the focus."""
         return self.arrangement.active
 
-    def active_keys(self) -> list[Keys]:
+    def active_keys(self) -> list[PaneKeys]:
         """The keys of all panes, for the help."""
         named = (*self.panes(), ("timeline", self.timeline))
-        return [Keys(name, found) for name, pane in named if (found := _bindings(pane))]
+        return [PaneKeys(name, found) for name, pane in named if (found := _bindings(pane))]
 
     # What is shown
 
     def toggle_split(self) -> bool:
-        """Show all panes, or only the focused one; returns whether all are shown."""
         if self.fitted.narrow:
             raise Refused(
                 f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
@@ -98,17 +95,11 @@ class PaneScreen(Screen[None]):
         return self.fitted.is_split
 
     def hide(self, name: PaneName | None) -> None:
-        """Hide or show a pane; None: all panes next to the chat."""
         shown = replace(self.arrangement, split=True)
         self.arrangement = shown.toggled_side() if name is None else shown.toggled(name)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Move the borders by a number of steps to the right and down."""
         self.arrangement = self.arrangement.resized(columns, lines)
-
-    @on(Header.PaneClicked)
-    def _tab(self, message: Header.PaneClicked) -> None:
-        self.focus_pane(message.pane)
 
     @on(Timeline.SearchWanted)
     def _search(self) -> None:

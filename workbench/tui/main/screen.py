@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from inspect import isawaitable
 from pathlib import Path
@@ -12,7 +11,7 @@ from textual import on
 from textual.screen import Screen
 
 from workbench.agent.mentions import as_written
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.config.text import counted, printable
@@ -21,13 +20,13 @@ from workbench.sources.options import Detour
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
-from workbench.tui.main.header import Header, held_key
+from workbench.tui.main.header import held_key
 from workbench.tui.main.session_panes import SessionPanes
 from workbench.tui.main.timeline import LETTERS
 from workbench.tui.themes import load_themes
 from workbench.tui.widgets.command import Command
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.help import Help
+from workbench.tui.widgets.help import HelpScreen
 from workbench.views.values import A_COPY, AS_RECORDED, FILE
 
 if TYPE_CHECKING:
@@ -64,20 +63,12 @@ class MainScreen(SessionPanes):
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.proxy_states))
         if held > self.held:
-            self.alerts.send_alert(f"{counted(held, 'request')} held at a breakpoint")
+            self.send_alert(f"{counted(held, 'request')} held at a breakpoint")
         if held > self.held and self.is_current:  # with a screen over the panes, the user probably sees them already
             self.show_notice(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held
 
     # Messages from the panes
-
-    @on(Header.HeldClicked)
-    def _held(self) -> None:
-        self.run_by_name("held")
-
-    @on(Header.SplitClicked)
-    def _split(self) -> None:
-        self.run_by_name("split")
 
     @on(messages.Send)
     def send_or_run(self, message: messages.Send) -> None:
@@ -109,8 +100,8 @@ class MainScreen(SessionPanes):
         else:
             self.chat.composer.add_past(message.search, [as_written(each.content) for each in found])
 
-    @on(messages.Drafting)
-    def _drafting(self, message: messages.Drafting) -> None:
+    @on(messages.DraftChanged)
+    def _drafting(self, message: messages.DraftChanged) -> None:
         self.model.draft("" if message.text.startswith("/") else message.text)
 
     @on(messages.Answered)
@@ -136,10 +127,6 @@ class MainScreen(SessionPanes):
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:
         self.model.edit_and_resend(message.seq, message.text)
 
-    @on(messages.Retry)
-    def _retry(self) -> None:
-        self.run_by_name("retry")
-
     @on(messages.Interrupt)
     def _interrupt(self) -> None:
         self.model.interrupt()
@@ -148,18 +135,16 @@ class MainScreen(SessionPanes):
     def _withdraw(self, message: messages.Withdraw) -> None:
         self.model.withdraw(message.index, message.text)
 
-    @on(messages.Run)
-    def _run(self, message: messages.Run) -> None:
+    @on(messages.RunCommand)
+    def _run(self, message: messages.RunCommand) -> None:
         self.run_by_name(message.name, message.argument)
 
     # Commands
 
     def action_command(self, name: str) -> None:
-        """Run a command by its key."""
         self.run_by_name(name)
 
     def action_letter(self, name: str) -> None:
-        """Run a command by a letter key."""
         self.run_by_name(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -172,7 +157,6 @@ class MainScreen(SessionPanes):
         return super().check_action(action, parameters)
 
     def run_by_name(self, name: str, argument: str = "") -> None:
-        """Run a command by its name."""
         self.run_command(self.REGISTRY[name], argument)
 
     def run_command(self, command: Command, argument: str = "") -> None:
@@ -205,10 +189,9 @@ class MainScreen(SessionPanes):
         except WorkbenchError as error:
             self.show_notice(str(error), "error")
 
-    # The Host for commands, dialogs and other screens
+    # For commands, dialogs and other screens: `Host` describes these
 
     async def make_writable(self) -> bool:
-        """If a file is open, ask whether to make a session from it; returns whether there is a session."""
         if self.model.state.read_only == FILE:
             shown = self.model.state.shown
             more = f" {AS_RECORDED}" if shown is not None and shown.view == "recorded" else ""
@@ -223,28 +206,22 @@ class MainScreen(SessionPanes):
         return not why_not
 
     def push(self, screen: Screen[Any]) -> None:
-        """Show a screen over the panes."""
         self.app.push_screen(screen)
 
     async def show_and_wait(self, screen: Screen[T]) -> T | None:
-        """Show a screen and wait for its result."""
         return await self.app.push_screen_wait(screen)
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
-        """Call a function with the open session, in the session's thread."""
         return await self.model.call_with_session(question)
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        """Run a function in a thread, so that it does not block the screen."""
-        return await asyncio.wrap_future(background(work))
+        return await in_background(work)
 
     def copy(self, text: str) -> None:
-        """Put a text on the clipboard."""
         self.app.copy_to_clipboard(text)
 
     @property
     def theme(self) -> str:
-        """The name of the theme."""
         return self.app.theme
 
     @theme.setter
@@ -259,57 +236,46 @@ class MainScreen(SessionPanes):
         self.post_message(messages.Jump(seq, pane))
 
     def show_request(self) -> None:
-        """Show the request in the inspector."""
         self.inspector.action_request()
 
     def show_effects(self) -> None:
-        """Show them in the inspector."""
         self.inspector.find_effects()
 
     @property
     def request_shown(self) -> int | None:
-        """The number of the selected request, if any."""
         shown = self.model.state.shown
         return None if shown is None else shown.at
 
     def go_to_request(self, number: str) -> None:
-        """Select a request by its number."""
         self.timeline.go_to(number)
 
     def back_to_input(self) -> bool:
-        """Focus the composer; returns whether it changed anything."""
         if is_working(self.model.state.activity) or self.chat.composer.has_focus:
             return False
         self.focus_pane("chat")
         return True
 
     def walk(self, by: int) -> None:
-        """Step along the timeline."""
         self.timeline.action_step(by)
 
     def toggle_side_requests(self) -> None:
-        """Toggle whether the timeline stops at side requests."""
         self.timeline.toggle_alone()
 
     def focus_timeline(self) -> None:
-        """Focus the timeline, if it is shown."""
         if not self.timeline.display:
             raise Refused("no request was made yet: there is no timeline")
         self.timeline.focus()
 
     def show_ledger(self) -> None:
-        """Show the ledger in the inspector."""
         self.inspector.action_account()
 
     def show_help(self) -> None:
         """The keys of the pane with the focus first, then the commands, then the keys of all panes."""
-        self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
+        self.push(HelpScreen(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
 
     def show_palette(self) -> None:
-        """Open the command palette."""
         self.app.action_command_palette()
 
     async def leave(self, detour: Detour | None = None) -> None:
-        """Quit. A streaming answer is kept so far."""
         await self.model.close()
         self.app.exit(detour)

@@ -7,6 +7,7 @@ value of the session passes through the screen.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.reactive import var
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.terminal_alerts import alert_sequence
 from workbench.config.text import printable
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice
@@ -24,7 +26,6 @@ from workbench.sources.services import Services
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.alerting import TerminalAlerts
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.panes import PaneScreen
@@ -33,7 +34,7 @@ from workbench.tui.main.usage import ContextOverview
 from workbench.tui.main.watch_line import WatchLine
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Registry
-from workbench.views.alerts import AlertFigures
+from workbench.views.alerts import AlertFigures, AlertWatch
 
 
 class SessionPanes(Observing, PaneScreen):
@@ -66,8 +67,8 @@ class SessionPanes(Observing, PaneScreen):
         self._ref = ref
         layout = services.settings.layout
         self.set_reactive(SessionPanes.arrangement, PaneLayout(split=layout == "split" if layout else None))
-        ways = services.settings.notify if options.notify is None else options.notify
-        self.alerts = TerminalAlerts(ways, self._write_to_terminal)
+        self._alert_ways = services.settings.notify if options.notify is None else options.notify
+        self._alerts = AlertWatch()
         self.demo = demo
         self._note = demo or note
 
@@ -112,8 +113,13 @@ class SessionPanes(Observing, PaneScreen):
             self.check_alerts([figures if watched is None else figures._replace(name=watched.name)])
 
     def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
-        """Ring or notify, as the user wants, if something happened in these sessions."""
-        self.alerts.check_figures(figures)
+        for alert in self._alerts.new_alerts(figures):
+            self.send_alert(f"{alert.session}: {alert.text}")
+
+    def send_alert(self, text: str) -> None:
+        """Ring or show a notification, as the user wants."""
+        if self._alert_ways:
+            self._write_to_terminal(alert_sequence("Workbench", text, self._alert_ways, os.environ))
 
     def _write_to_terminal(self, sequence: str) -> None:
         driver = self.app._driver
@@ -125,5 +131,4 @@ class SessionPanes(Observing, PaneScreen):
             self.show_notice(notice.text, notice.severity, notice.title)
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Show a notice in the corner."""
         self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's

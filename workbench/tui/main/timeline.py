@@ -179,7 +179,6 @@ class Timeline(Observing, Widget, can_focus=True):
     # Moving
 
     def action_search(self) -> None:
-        """Search in the rows."""
         self.post_message(self.SearchWanted())
 
     def action_step(self, by: int) -> None:

@@ -20,6 +20,7 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, para
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 LOOKS = 1.0
 """Seconds between two queries of the proxies."""
@@ -73,8 +74,7 @@ class BreakScreen(Finder[None]):
             for rule in state.rules
         ]
         note = "" if self._states else NONE_RUNS
-        words = text.lower().split()
-        found = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        found = [row for row in rows if has_words(" ".join(map(str, row.cells)), text)]
         if text.strip() and self._states:
             try:
                 rule = str(parse_rule(text))
@@ -113,7 +113,6 @@ class BreakScreen(Finder[None]):
     # Changing
 
     def choose_row(self, value: str) -> None:
-        """Open a request, or add a breakpoint."""
         kind, _, rest = value.partition(" ")
         if kind == "held":
             self._open(rest)

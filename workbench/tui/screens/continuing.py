@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -101,7 +101,6 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             self._write(self.offer)
 
     def action_digest(self) -> None:
-        """Write the summary without a model."""
         if self.offer is not None:
             self._write(self.offer, digest=True)
 
@@ -128,7 +127,6 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.status.update(Content.styled(printable(problem), "bold $error"))
 
     def action_begin(self) -> None:
-        """Start the new session with the current text."""
         if self.draft is not None:
             self._begin(self.draft, self.editor.text)
 
@@ -146,13 +144,3 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     def action_leave(self) -> None:
         """Stop writing, and close."""
         self.dismiss(False)
-
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        {
-            "write": self.action_write,
-            "digest": self.action_digest,
-            "begin": self.action_begin,
-            "leave": self.action_leave,
-        }[event.name]()

@@ -19,24 +19,8 @@ from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
 from workbench.tui.inspector.overrides import OverridePreview, preview_overrides
-from workbench.tui.screens.freeable import (
-    HEADERS,
-    NOTHING,
-    ORDERS,
-    TITLES,
-    Freeable,
-    FreeableLog,
-    FreeOrder,
-    asked_about,
-    choice_of,
-    held_words,
-    largest_items,
-    line_of,
-    masking_figures,
-    report_of,
-    still_sent,
-    worth_freeing,
-)
+from workbench.tui.screens import freeable
+from workbench.tui.screens.freeable import Freeable, FreeableLog, FreeOrder
 from workbench.tui.screens.mask_list import MaskList
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
@@ -89,7 +73,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static("", id="mask-header", markup=False)
-            yield MaskList(line_of)
+            yield MaskList(freeable.line_of)
             yield Static("", id="mask-figures", markup=False)
 
     def on_mount(self) -> None:
@@ -99,10 +83,10 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         """Show the items of an order."""
         at = self._shown.at
         where = "" if at is None else f" · request {at + 1:,}"
-        self.box.border_title = one_line(f"{TITLES[order]}{where}")
+        self.box.border_title = one_line(f"{freeable.TITLES[order]}{where}")
         keys = ["Space choose", "a all or none", f"o {KEYS[order]}", "Enter mask these", "Esc leave"]
         self.box.border_subtitle = one_line(" · ".join(key for key in keys if not self._why_not or "mask" not in key))
-        self.header.update(HEADERS[order])
+        self.header.update(freeable.HEADERS[order])
         self.made, self.list.items = None, ()
         self.figures.update("looking…")
         self._load_items(order)
@@ -120,15 +104,15 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         if self.list.items:
             self.list.post_message(MaskList.Changed())  # even if none is proposed
         else:
-            self.figures.update(NOTHING[order])
+            self.figures.update(freeable.NOTHING[order])
 
     def _find(self, order: FreeOrder) -> tuple[Sequence[Freeable], frozenset[int]]:
         """The items, and the indexes of the proposed ones. There may be a hundred thousand rows."""
         plan = self._shown.plan
         if order == "largest":
-            items = largest_items(plan)
-            return items, worth_freeing(items, plan.limits.window)
-        waste = still_sent(report_of(self._asked, self._host.services), plan)
+            items = freeable.largest_items(plan)
+            return items, freeable.worth_freeing(items, plan.limits.window)
+        waste = freeable.still_sent(freeable.report_of(self._asked, self._host.services), plan)
         return waste, frozenset(range(len(waste)))
 
     def on_mask_list_changed(self) -> None:
@@ -141,7 +125,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         if not chosen:
             self.figures.update("none is chosen")
         elif self._why_not:
-            self.figures.update(f"{held_words(chosen, self._shown.plan)}\n{printable(self._why_not)}")
+            self.figures.update(f"{freeable.held_words(chosen, self._shown.plan)}\n{printable(self._why_not)}")
         else:
             self.figures.update("working out the effect…")
             self._work_out(chosen)
@@ -154,17 +138,16 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.figures.update(f"! {printable(str(error))}")
             return
         self.made, self._before = made, before
-        self.figures.update(masking_figures(made, before, chosen, self._asked.info))
+        self.figures.update(freeable.masking_figures(made, before, chosen, self._asked.info))
 
     def _effect(self, chosen: Sequence[Freeable]) -> tuple[OverridePreview, ContextPlan]:
         shown = self._shown
         if shown.queries is None:
             raise Refused("nothing can be changed here")
         before = self._before or (shown.plan if shown.at is None else shown.queries.what_if(()))
-        return preview_overrides(before, choice_of(chosen, shown.queries), shown.queries), before
+        return preview_overrides(before, freeable.choice_of(chosen, shown.queries), shown.queries), before
 
     def action_other(self) -> None:
-        """Switch to the other order."""
         self.order = OTHER[self.order]
 
     def action_order(self, order: FreeOrder) -> None:
@@ -179,16 +162,15 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.dismiss(self.made)
 
     def action_leave(self) -> None:
-        """Close without a change."""
         self.dismiss(None)
 
 
-async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
+async def free_space(host: Host, order: FreeOrder = freeable.ORDERS[0]) -> None:
     """List the items and mask the chosen ones. For a file, a session is made first if the user agrees."""
     shown = host.model.state.shown
     if shown is None:
         raise Refused("nothing is open yet")
-    made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
+    made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(freeable.asked_about), order))
     if made is not None:
         await mask_as_agreed(host, made)
 

@@ -14,10 +14,10 @@ from workbench.config.text import counted
 from workbench.proxy import control
 from workbench.proxy.control import HeldDetail, ReleaseOrder, RunningProxy
 from workbench.proxy.editing import RequestEdit
-from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.text_dialog import EditDialog
 
 LOOKS = 1.0
 
@@ -114,7 +114,6 @@ class HeldScreen(RequestItemsScreen[bool]):
         self._release(self._changed.order)
 
     def action_as_it_was(self) -> None:
-        """Release it unchanged."""
         self._release(ReleaseOrder("as_it_was"))
 
     @work(group="ask", exclusive=True)

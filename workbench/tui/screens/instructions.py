@@ -12,14 +12,15 @@ from textual.content import Content
 from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.context.fixed_slots import cut_note_in
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
-from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 NONE = (
     "No AGENTS.md was found from here up to the project's root, nor in the config folder, and no preferences.md there."
@@ -78,20 +79,19 @@ class InstructionsScreen(Finder[None]):
         """Find files by path and text. Problems are read from disk once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))
-        words = text.lower().split()
         rows = [
             Row(file.path, (_end(file.path), file.slot, f"{file.tokens:,}", Content.styled(_state(file), "$warning")))
             for file in self._files.values()
-            if all(word in f"{file.path} {file.text}".lower() for word in words)
+            if has_words(f"{file.path} {file.text}", text)
         ]
         rows += [
             Row(problem, (_end(problem.partition(": ")[0]), "–", "–", Content.styled("not used", "$warning")))
             for problem in self._problems
-            if all(word in problem.lower() for word in words)
+            if has_words(problem, text)
         ]
         total = sum(file.tokens for file in self._files.values())
         cut = sum(bool(file.cut) for file in self._files.values())
-        total_words = f"{token_words(total)} in every request" + (f", {cut} cut" if cut else "")
+        total_words = f"{counted(total, 'token')} in every request" + (f", {cut} cut" if cut else "")
         return FinderResult(rows, total_words if self._files else "")
 
     async def row_details(self, value: str) -> Content:
@@ -99,7 +99,7 @@ class InstructionsScreen(Finder[None]):
         file = self._files.get(value)
         if file is None:
             return paragraph(value, "$warning")
-        title = Content.styled(f"{printable(Path(value).name)}: {token_words(file.tokens)}", "bold")
+        title = Content.styled(f"{printable(Path(value).name)}: {counted(file.tokens, 'token')}", "bold")
         slot = "instructions, most general first" if file.slot == "instructions" else "memory: your preferences"
         facts = name_value_rows([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
         return join_blocks(title, facts, text_lines(file.text))

@@ -44,22 +44,18 @@ class MaskList(Widget, Generic[T], can_focus=True):
         self._line = line
 
     def watch_chosen(self) -> None:
-        """Post that the choice has changed."""
         self.post_message(self.Changed())
 
     def validate_cursor(self, cursor: int) -> int:
-        """Keep the cursor on the items."""
         return max(0, min(cursor, len(self.items) - 1))
 
     def action_move(self, by: int) -> None:
         self.cursor += by
 
     def action_edge(self, last: int) -> None:
-        """Move to the first or the last item."""
         self.cursor = len(self.items) * last
 
     def action_choose(self) -> None:
-        """Choose the item under the cursor, or not."""
         if self.items:
             self.chosen ^= {self.cursor}
 
@@ -69,7 +65,6 @@ class MaskList(Widget, Generic[T], can_focus=True):
         self.chosen = frozenset() if self.chosen == every else every
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the item under the mouse, or not."""
         if 0 <= event.y < len(self._seen):
             self.cursor = self._seen[event.y]
             self.action_choose()

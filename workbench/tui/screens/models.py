@@ -19,6 +19,7 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, para
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 HERE = {
     REHEARSAL: "A stand-in that follows rules: no AI, no network, no key. Good for trying things out.",
@@ -79,10 +80,9 @@ class ModelsScreen(Finder[str]):
         if not self._names:
             self._names = self._catalogue.names()
             self._known = well_known(self._names)
-        words = text.lower().split()
         first = [REHEARSAL, LOCAL, *self._offers]
         every = [*first, *(name for name in self._names if name not in self._offers)]
-        matching = [name for name in every if all(word in name.lower() for word in words)]
+        matching = [name for name in every if has_words(name, text)]
         shown = self._best(matching, text.lower())[:MOST]
         rows = [self._row(self._info(name), name) for name in shown]
         if text and " " not in text and text.lower() not in {name.lower() for name in every}:

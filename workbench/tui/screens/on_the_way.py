@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -106,8 +106,8 @@ class WayDialog(ModalScreen[Answer]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        what_if = [Button("l", "look", "only look: a what-if")] if self._is_look else []
-        no, yes = Button("n", "no", "leave it"), Button("y", "way", "send requests so")
+        what_if = [Button("l", "answer('look')", "only look: a what-if")] if self._is_look else []
+        no, yes = Button("n", "answer('no')", "leave it"), Button("y", "answer('way')", "send requests so")
         self.query_one(ButtonLine).buttons = (no, yes, *what_if)
         self._work_out()
 
@@ -119,12 +119,6 @@ class WayDialog(ModalScreen[Answer]):
             effect = str(error)
         self.query_one(".dialog--question", Static).update("\n".join(printable_lines(effect)))
 
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        self.action_answer(event.name)
-
-    def action_answer(self, answer: str) -> None:
-        """Close with an answer."""
+    def action_answer(self, answer: Answer) -> None:
         if answer != "look" or self._is_look:
-            self.dismiss(answer)  # type: ignore[arg-type]  # as the buttons and bindings say
+            self.dismiss(answer)

@@ -24,6 +24,7 @@ from workbench.tui.screens.what_if import (
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 
 class PolicyChoice(NamedTuple):
@@ -51,13 +52,12 @@ class PoliciesScreen(Finder[PolicyChoice]):
 
     async def search_rows(self, text: str) -> FinderResult:
         """Find policies by name and description; the cursor starts on the current one."""
-        words = text.lower().split()
         names = what_if_policies(self._asked.policy, is_recorded=self._asked.recorded is not None)
         rows = await self.host.in_background(lambda: [self._row(ref) for ref in names])
         if self._passing is not None and self._passing.now.policy is not None:
             rows = [Row(OFF, (f"  {OFF}", "On the way: send requests as they are")), *rows]
-        matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
-        first = [row for row in matching if all(word in row.value.lower() for word in words)]
+        matching = [row for row in rows if has_words(f"{row.value} {row.cells[1]}", text)]
+        first = [row for row in matching if has_words(row.value, text)]
         others = [row for row in matching if row not in first]
         return FinderResult([*first, *others])
 
@@ -110,11 +110,9 @@ class PoliciesScreen(Finder[PolicyChoice]):
         return join_blocks(title, about, self._on_the_way(ref), facts, turned)
 
     def choose_row(self, value: str) -> None:
-        """Use the policy."""
         self.dismiss(PolicyChoice(value))
 
     def action_edit(self) -> None:
-        """Open the knobs of the policy."""
         if self.marked is not None:
             self.dismiss(PolicyChoice(self.marked, edit=True))
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from workbench.config.text import counted, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
@@ -22,7 +19,8 @@ from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.reader import BoxedText
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
 WIDE = 100
@@ -77,10 +75,9 @@ class PolicyDiffScreen(Finder[str]):
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
             self.box.border_title = one_line(self._head)
-        words = text.lower().split()
         rows = [self._row(key, pair) for key, pair in self._pairs.items()]
-        if words:
-            rows = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
+        if text.strip():
+            rows = [row for row in rows if has_words(" ".join(map(str, row.cells)), text)]
         note = f"{MOST:,} of {len(rows):,}; type to filter" if len(rows) > MOST else ""
         return FinderResult(rows[:MOST], note)
 
@@ -111,8 +108,10 @@ class PolicyDiffScreen(Finder[str]):
         return Content.assemble(head, "\n", text_lines(text)) if text else head
 
     def choose_row(self, value: str) -> None:
-        """Show both texts in full."""
-        self.app.push_screen(BothTexts(self.names, (self._pairs or {})[value]))
+        pair = (self._pairs or {})[value]
+        title = "an item" if pair.item.seq is None else f"event {pair.item.seq}"
+        weight = sum(len(item.text or "") for item in pair if item is not None)
+        self.app.push_screen(BoxedText(title, partial(both_texts, self.names, pair), weight))
 
     def action_show(self) -> None:
         """Close, and show the item in the context."""
@@ -126,30 +125,6 @@ def item_treatment(item: Item | None) -> str:
     if item is None:
         return "–"
     return f"{SIGNS[item.state]} {state_words(item.state)} {item.tokens:,}".strip()
-
-
-class BothTexts(ModalScreen[None]):
-    """The texts that two policies send for one item, one below the other."""
-
-    BINDING_GROUP_TITLE = "Two texts"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="both-texts.close")]
-
-    def __init__(self, names: tuple[str, ...], pair: ItemPair) -> None:
-        super().__init__()
-        self._names, self._pair = names, pair
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="source") as box:
-            seq = self._pair.item.seq
-            box.border_title = one_line("an item" if seq is None else f"event {seq}")
-            box.border_subtitle = "/ search · y copy · Esc closes"
-            yield TextReader()
-
-    def on_mount(self) -> None:
-        reader = self.query_one(TextReader)
-        weight = sum(len(item.text or "") for item in self._pair if item is not None)
-        reader.show(partial(both_texts, self._names, self._pair), weight)
-        reader.view.focus()
 
 
 def both_texts(names: tuple[str, ...], pair: ItemPair, most: int = 0) -> TextPage:

@@ -19,11 +19,12 @@ from workbench.context.policy_files import short_policy_name
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
 from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_setup
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 from workbench.tui.widgets.text_dialog import TextDialog
 
 SESSION = "--set"
@@ -73,13 +74,10 @@ class PolicyEditor(Finder[PolicyChange]):
             partial(what_if_setup, self.host.services, self.host.options, self._asked, self._ref, self._sets())
         )
         self._rows_by_name = {row.name: row for row in describe_policy(setup.loaded)}
-        words = text.lower().split()
         found = [
-            row
-            for row in self._rows_by_name.values()
-            if all(word in f"{row.name} {row.meaning} {row.written}".lower() for word in words)
+            row for row in self._rows_by_name.values() if has_words(f"{row.name} {row.meaning} {row.written}", text)
         ]
-        found.sort(key=lambda row: not all(word in row.name for word in words))
+        found.sort(key=lambda row: not has_words(row.name, text))
         self._show_effect()
         return FinderResult([self._row(row) for row in found])
 
@@ -125,7 +123,6 @@ class PolicyEditor(Finder[PolicyChange]):
     # Changing
 
     def choose_row(self, value: str) -> None:
-        """Change the knob's value."""
         self._change(value)
 
     @work
@@ -134,7 +131,7 @@ class PolicyEditor(Finder[PolicyChange]):
         if knob.choices or knob.kind == "bool":
             choices = knob.choices or ("true", "false")
             now = row.written.strip('"')
-            options = [Option(each, each, "now" if each == now else "") for each in choices]
+            options = [ChooserOption(each, each, "now" if each == now else "") for each in choices]
             wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
         else:
             check = partial(self._check, knob)
@@ -154,12 +151,9 @@ class PolicyEditor(Finder[PolicyChange]):
         except WrongCall as error:
             raise WrongCall(str(error).removeprefix(f"{SESSION}: ")) from None
 
-    def action_tool(self) -> None:
-        """Add a knob for a single tool."""
-        self._add()
-
     @work
-    async def _add(self) -> None:
+    async def action_tool(self) -> None:
+        """Add a knob for a single tool."""
         about = "A knob and its value, for one tool alone."
         example = "truncation.tools.run_command.max_tokens=2000"
         text = await self.app.push_screen_wait(TextDialog("a knob for one tool", example, about, self._check_new))
@@ -196,12 +190,9 @@ class PolicyEditor(Finder[PolicyChange]):
         """The changes so far."""
         return PolicyChange(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items()))
 
-    def action_save(self) -> None:
-        """Save it as a file in the config folder, for all sessions."""
-        self._save()
-
     @work
-    async def _save(self) -> None:
+    async def action_save(self) -> None:
+        """Save it as a file in the config folder, for all sessions."""
         try:
             path = await ask_and_save_policy(self, self._ref, self._sets())
         except WorkbenchError as error:

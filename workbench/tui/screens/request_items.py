@@ -22,12 +22,11 @@ from workbench.proxy.editing import (
     with_restored,
     with_reworded,
 )
-from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.text_dialog import TextDialog
+from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import BodyItem, Rewrite
 
@@ -191,18 +190,15 @@ class RequestItemsScreen(Finder[T]):
         self._on_marked(lambda path: with_excluded(self._changed.rewrite, path))
 
     def action_mask(self) -> None:
-        """Replace the item by a marker."""
         edit = self._edit
         if edit is not None:
             self._on_marked(lambda path: with_masked(self._changed.rewrite, path, edit.marker(path)))
 
     def action_restore(self) -> None:
-        """Restore the item."""
         self._on_marked(lambda path: with_restored(self._changed.rewrite, path))
 
     @work(group="ask", exclusive=True)
     async def action_edit(self) -> None:
-        """Edit the item's text."""
         path = self.marked
         if path is None or self._edit is None:
             return
@@ -237,7 +233,7 @@ class RequestItemsScreen(Finder[T]):
         before = {key: value for key, value in self._edit.body.items() if key not in aside}
         now = {key: value for key, value in self._changed.body.items() if key not in aside}
         text = json.dumps(now, indent=2, ensure_ascii=False)
-        written = await self.app.push_screen_wait(EditDialog("parameters", text, _object))
+        written = await self.app.push_screen_wait(EditDialog("parameters", text, check=_object))
         if written is not None:
             after = _object(written)
             changes = {key: value for key, value in after.items() if before.get(key) != value}
@@ -245,7 +241,6 @@ class RequestItemsScreen(Finder[T]):
             self._change(replace(self._changed.rewrite, parameters=changes))
 
     def action_end(self, is_last: bool) -> None:
-        """Go to the first or the last item."""
         self.found.action_last() if is_last else self.found.action_first()
 
 

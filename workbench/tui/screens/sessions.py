@@ -28,6 +28,7 @@ from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 from workbench.tui.widgets.text_dialog import TextDialog
 
 LAST = 60
@@ -104,7 +105,8 @@ class SessionsScreen(Finder[SessionChoice]):
     async def search_rows(self, text: str) -> FinderResult:
         """Find sessions by title first, then by text."""
         if self._only_here is None:
-            self._only_here = bool(self._here and await self.host.in_background(self._any_here))
+            any_here = partial(self._store.list, 1, folder=self._here)
+            self._only_here = bool(self._here and await self.host.in_background(any_here))
         folder = self._here if self._only_here else ""
         infos, hits = await self.host.in_background(partial(_found, self._store, text.strip(), folder))
         self._infos, self._hits = infos, hits
@@ -125,9 +127,6 @@ class SessionsScreen(Finder[SessionChoice]):
             note = note or "looking for other agents' sessions…"
         return FinderResult(rows, note)
 
-    def _any_here(self) -> bool:
-        return bool(self._store.list(1, folder=self._here))
-
     def action_scope(self) -> None:
         """Switch between this folder's sessions and all."""
         self._only_here = not self._only_here and bool(self._here)
@@ -145,10 +144,9 @@ class SessionsScreen(Finder[SessionChoice]):
 
     def _agent_rows(self, text: str, folder: str) -> Iterator[Row]:
         """Rows of other agents' sessions whose title, agent or folder contain the words."""
-        words = text.lower().split()
         for ref, each in (self._agents or {}).items():
-            known = f"{each.agent} {each.title} {each.folder}".lower()
-            if (not folder or each.folder == folder) and all(word in known for word in words):
+            known = f"{each.agent} {each.title} {each.folder}"
+            if (not folder or each.folder == folder) and has_words(known, text):
                 title = Content.assemble((f"{each.agent}: ", "$accent"), printable(each.title))
                 facts = (printable(shown_folder(each.folder)) or "–", age(each.modified), "–", each.model or "–")
                 yield Row(ref, (_marked(title, "running" if each.path in self._at_work else ""), *facts))
@@ -208,7 +206,6 @@ class SessionsScreen(Finder[SessionChoice]):
         self.dismiss(SessionChoice(value, hit.seq if hit else None))
 
     def action_new(self) -> None:
-        """Start a new session."""
         self.dismiss(SessionChoice(""))
 
     # Changing
@@ -220,7 +217,6 @@ class SessionsScreen(Finder[SessionChoice]):
         return self._infos.get(self.marked or "")
 
     def action_rename(self) -> None:
-        """Rename the marked session."""
         if (info := self._ours("renamed")) is not None:
             self._rename(info.id, info.title)
 
@@ -238,7 +234,6 @@ class SessionsScreen(Finder[SessionChoice]):
             await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")
 
     def action_fork(self) -> None:
-        """Copy the marked session."""
         if (info := self._ours("forked")) is not None:
             self._fork(info.id)
 

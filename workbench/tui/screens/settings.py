@@ -16,6 +16,7 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, para
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 DEFAULT = "–"
 
@@ -94,10 +95,7 @@ class SettingsScreen(Finder[str]):
 
     async def search_rows(self, text: str) -> FinderResult:
         """Find settings by name and value."""
-        words = text.lower().split()
-        matching = [
-            each for each in self._lines.values() if all(word in f"{each.name} {each.value}".lower() for word in words)
-        ]
+        matching = [each for each in self._lines.values() if has_words(f"{each.name} {each.value}", text)]
         there = "" if self._settings.file else " (there is none yet)"
         return FinderResult([self._row(each) for each in matching], f"file: {self._path}{there}")
 

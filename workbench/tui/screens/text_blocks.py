@@ -30,22 +30,17 @@ def paragraph(text: str, style: str = "") -> Content:
     return Content.styled(printable(text), style) if style else one_line(text)
 
 
-def text_lines(text: str, most: int = MOST) -> Content:
+def text_lines(text: str) -> Content:
     """The lines of a text without control characters, and how many characters are left out."""
-    shown = Content("\n".join(printable_lines(text[:most])))
-    if len(text) <= most:
+    shown = Content("\n".join(printable_lines(text[:MOST])))
+    if len(text) <= MOST:
         return shown
-    return Content.assemble(shown, "\n", (f"[{len(text) - most:,} more characters]", "$quiet"))
+    return Content.assemble(shown, "\n", (f"[{len(text) - MOST:,} more characters]", "$quiet"))
 
 
 def join_blocks(*parts: Content) -> Content:
     """Blocks with an empty line between them; empty blocks are left out."""
     return Content("\n\n").join([part for part in parts if part])
-
-
-def token_words(count: int) -> str:
-    """A number of tokens, in words."""
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 
 
 def per_cent(part: float, whole: float) -> str:

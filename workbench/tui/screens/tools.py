@@ -18,15 +18,17 @@ from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.agent.mcp import McpServer, McpTools, ToolCost, check_config
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
+from workbench.config.text import counted
 from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import session_toolbox
-from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import has_words
 
 KINDS = {
     "read": "looks only; never asks",
@@ -132,19 +134,18 @@ class ToolsScreen(Finder[None]):
 
     async def search_rows(self, text: str) -> FinderResult:
         """Find tools and approvals by name."""
-        words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
         rows += [self._cost_row(cost) for cost in self._costs]
         rows += await self.host.in_background(self._saved)
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         total_words = (
-            f"{token_words(total)} of definitions in every request"
+            f"{counted(total, 'token')} of definitions in every request"
             if self._offered.calls
             else "this model gets no tools"
         )
         note = " · ".join([total_words, *self._problems])
-        return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
+        return FinderResult([row for row in rows if has_words(row.value, text)], note)
 
     def _row(self, tool: KnownTool) -> Row:
         return Row(tool.name, (tool.name, tool.kind, tool.origin, f"{tool.tokens:,}", self._switch(tool.name)))
@@ -185,7 +186,11 @@ class ToolsScreen(Finder[None]):
             off = paragraph(f"Switched off by mcp.{cost.server}.off in config.toml." if cost.is_off else "")
             return join_blocks(Content.styled(value, "bold"), name_value_rows(facts, self.wide), off)
         function = json.loads(tool.definition)["function"]
-        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {token_words(tool.tokens)}")]
+        facts = [
+            ("does", KINDS[tool.kind]),
+            ("from", tool.origin),
+            ("definition", f"about {counted(tool.tokens, 'token')}"),
+        ]
         schema = json.dumps(function["parameters"], ensure_ascii=False, indent=2)
         title = Content.styled(value, "bold")
         return join_blocks(

@@ -13,19 +13,17 @@ from textual.content import Content
 from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
-from textual.widgets import option_list as options_of
+from textual.widgets.option_list import Option
 
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.filter_field import FilterField
+from workbench.tui.widgets.input_line import FilterField, has_words
 
 MOST = 200
 """The most options to show; typing filters them."""
 
 
-class Option(NamedTuple):
-    """An option of the list."""
-
+class ChooserOption(NamedTuple):
     value: str
     label: str
     note: str = ""
@@ -43,7 +41,7 @@ class Chooser(ModalScreen[str]):
     field = query_one(Input)
     found = query_one(OptionList)
 
-    def __init__(self, title: str, options: Sequence[Option]) -> None:
+    def __init__(self, title: str, options: Sequence[ChooserOption]) -> None:
         super().__init__()
         self._title = title
         self._options = options
@@ -63,17 +61,12 @@ class Chooser(ModalScreen[str]):
         self._narrow(event.value)
 
     def _narrow(self, text: str) -> None:
-        words = text.lower().split()
         matching = [
-            option
-            for option in self._options
-            if all(word in f"{option.label} {option.note} {option.value}".lower() for word in words)
+            option for option in self._options if has_words(f"{option.label} {option.note} {option.value}", text)
         ]
         self.found.clear_options()
         self.found.add_options(
-            options_of.Option(
-                Content.assemble(printable(option.label), ("  " + printable(option.note), "$quiet")), option.value
-            )
+            Option(Content.assemble(printable(option.label), ("  " + printable(option.note), "$quiet")), option.value)
             for option in matching[:MOST]
         )
         self.found.highlighted = 0 if matching else None
@@ -96,5 +89,4 @@ class Chooser(ModalScreen[str]):
         self.dismiss(event.option.id or "")
 
     def action_leave(self) -> None:
-        """Close without a choice."""
         self.dismiss("")

@@ -17,8 +17,6 @@ GAP = 2
 
 
 class Column(NamedTuple):
-    """One column of a list."""
-
     title: str
     width: int = 0
     """In cells; 0: the rest of the line. Exactly one column of a list has 0."""
@@ -29,15 +27,12 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of a list."""
-
     value: str
     """The row's id, unique in the list."""
     cells: tuple[Cell, ...]
 
 
 def header_line(columns: Sequence[Column], width: int) -> Content:
-    """The titles."""
     return Content.styled(row_line(columns, [column.title for column in columns], width).plain, "$quiet")
 
 

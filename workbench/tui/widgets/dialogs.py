@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -45,7 +45,10 @@ class ConfirmDialog(ModalScreen[bool]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
+        self.query_one(ButtonLine).buttons = (
+            Button("n", "answer(False)", self._no),
+            Button("y", "answer(True)", self._yes),
+        )
         if self._effect is not None:
             self._work_out(self._effect)
 
@@ -54,11 +57,6 @@ class ConfirmDialog(ModalScreen[bool]):
         asked = self.query_one(".dialog--question", Static)
         asked.update(f"? {self._text} Working out what undoing it does…")
         asked.update(f"? {self._text} {printable(await effect())}")
-
-    @on(ButtonLine.ButtonPressed)
-    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
-        event.stop()
-        self.dismiss(event.name == "yes")
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

@@ -23,8 +23,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import join_cells, one_line
 from workbench.tui.widgets.columns import Column, Row, header_line, row_line
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_names
 
 T = TypeVar("T")
@@ -299,7 +299,6 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.action_take()
 
     def action_leave(self) -> None:
-        """Close without a choice."""
         self.dismiss(None)
 
     def action_move(self, by: int) -> None:
@@ -310,7 +309,6 @@ class Finder(ModalScreen[T | None], Generic[T]):
             self.found.action_cursor_up()
 
     def action_page(self, by: int) -> None:
-        """Move the mark by a page."""
         self.found.action_page_down() if by > 0 else self.found.action_page_up()  # type: ignore[no-untyped-call]  # Textual's
 
     def only_keys(self) -> None:
@@ -319,7 +317,6 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.set_focus(None)
 
     def action_read(self, lines: int) -> None:
-        """Scroll the details."""
         self.page.scroll_relative(y=lines, animate=False)
 
 

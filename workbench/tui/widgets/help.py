@@ -18,8 +18,8 @@ from textual.widgets import Input, Static
 from workbench.context.items import SIGNS, state_words
 from workbench.tui.widgets.cells import wrapped_line
 from workbench.tui.widgets.command import Command, Registry
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.hints import Hints
+from workbench.tui.widgets.input_line import FilterField, has_words
 from workbench.tui.widgets.key_names import key_names
 
 STATES = {
@@ -100,14 +100,14 @@ EDITING = ("composer.", "text.")
 """The prefixes of binding ids for editing text, which come last."""
 
 
-class Keys(NamedTuple):
+class PaneKeys(NamedTuple):
     """The bindings of a pane."""
 
     title: str
     bindings: Sequence[Binding]
 
 
-def keys_in(title: str, screen: Screen[Any]) -> Keys:
+def keys_in(title: str, screen: Screen[Any]) -> PaneKeys:
     """The keys of a screen and its widgets, its own first."""
     found: dict[str, Binding] = {}
     for widget in (screen, *screen.walk_children(Widget)):
@@ -115,10 +115,10 @@ def keys_in(title: str, screen: Screen[Any]) -> Keys:
             if kind.__module__.startswith("workbench."):
                 for each in vars(kind).get("BINDINGS", ()):
                     found.setdefault(each.key, each)
-    return Keys(title, [each for each in found.values() if each.description])
+    return PaneKeys(title, [each for each in found.values() if each.description])
 
 
-class Help(ModalScreen[None]):
+class HelpScreen(ModalScreen[None]):
     """Type to search; arrows and page keys scroll."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -135,7 +135,7 @@ class Help(ModalScreen[None]):
     text = query_one("#help-text", Static)
 
     def __init__(
-        self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str], here: str = "", hints: Hints = ()
+        self, registry: Registry, panes: Sequence[PaneKeys], own: Mapping[str, str], here: str = "", hints: Hints = ()
     ) -> None:
         """`own`: the user's own keys, by binding id. `hints`: the most important keys of the focused pane."""
         super().__init__()
@@ -175,10 +175,9 @@ class Help(ModalScreen[None]):
         (self.page.scroll_home if way < 0 else self.page.scroll_end)(animate=False)
 
     def _content(self, query: str) -> Content:
-        words = query.lower().split()
         lines: list[Content] = []
         for title, rows in self._sections():
-            found = [row for row in rows if all(word in f"{title} {' '.join(row)}".lower() for word in words)]
+            found = [row for row in rows if has_words(f"{title} {' '.join(row)}", query)]
             if found:
                 lines.append(Content.styled(title, "bold $primary"))
                 lines += [line for row in found for line in _lines(*row, self.page.size.width - WIDE - 4)]

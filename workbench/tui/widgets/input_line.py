@@ -1,4 +1,4 @@
-"""An input line that is shown only while it is needed."""
+"""Inputs: one that filters a list, and one that is shown only while it is needed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
+
+
+def has_words(shown: str, typed: str) -> bool:
+    """Whether a text has all words of a filter, in any order and case."""
+    lower = shown.lower()
+    return all(word in lower for word in typed.lower().split())
+
+
+class FilterField(Input):
+    """An input in which a question mark opens the help while it is empty."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return (character != "?" or bool(self.value)) and super().check_consume_key(key, character)
 
 
 @dataclass(eq=False)

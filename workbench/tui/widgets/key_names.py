@@ -25,9 +25,9 @@ def key_name(key: str) -> str:
     return "+".join([*(each.capitalize() for each in held), _name(last, bool(held))])
 
 
-def key_names(keys: str, between: str = " ") -> str:
+def key_names(keys: str) -> str:
     """The names of several keys, separated by commas as in a binding."""
-    return between.join(key_name(key.strip()) for key in keys.split(",") if key.strip()) if keys != "," else ","
+    return " ".join(key_name(key.strip()) for key in keys.split(",") if key.strip()) if keys != "," else ","
 
 
 def _name(key: str, is_held: bool) -> str:

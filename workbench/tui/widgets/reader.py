@@ -14,7 +14,8 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from workbench.tui.widgets.cells import join_cells
+from workbench.config.text import counted
+from workbench.tui.widgets.cells import join_cells, one_line
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import Make, TextView
 
@@ -66,8 +67,7 @@ class TextReader(Vertical):
 
     def _update_foot(self) -> None:
         view = self.view
-        length = len(view.page.lines)
-        parts = [Content.styled("1 line" if length == 1 else f"{length:,} lines", "$quiet")]
+        parts = [Content.styled(counted(len(view.page.lines), "line"), "$quiet")]
         if view.page.note:
             parts.append(Content.styled(view.page.note, "$warning"))
         if view.wanted and not self.ask.display:
@@ -77,7 +77,6 @@ class TextReader(Vertical):
         self.foot.content = join_cells(parts, max(1, self.foot.size.width))
 
     def action_find(self) -> None:
-        """Open the search line."""
         self.ask.open("search", "")
 
     @on(InputLine.Entered)
@@ -96,11 +95,9 @@ class TextReader(Vertical):
         message.stop()  # the search starts with Enter
 
     def action_step(self, by: int) -> None:
-        """Go to another match."""
         self.view.step(by)
 
     def action_copy(self) -> None:
-        """Copy the text to the clipboard."""
         copy_to_clipboard(self, self.view.page.copy)
 
 
@@ -112,6 +109,29 @@ def copy_to_clipboard(widget: Widget, text: str) -> None:
     widget.app.copy_to_clipboard(text[:COPIED_MOST])
     more = f"; the rest of {len(text):,} is left out" if len(text) > COPIED_MOST else ""
     widget.notify(f"{min(len(text), COPIED_MOST):,} characters copied{more}", markup=False)
+
+
+class BoxedText(ModalScreen[None]):
+    """A text in a box over the panes."""
+
+    BINDING_GROUP_TITLE = "The text"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="source.close")]
+
+    def __init__(self, title: str, make: Make, weight: int) -> None:
+        """`make` makes a text of about `weight` characters."""
+        super().__init__()
+        self._title, self._make, self._weight = title, make, weight
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="source") as box:
+            box.border_title = one_line(self._title)
+            box.border_subtitle = "/ search · y copy · Esc closes"
+            yield TextReader()
+
+    def on_mount(self) -> None:
+        reader = self.query_one(TextReader)
+        reader.show(self._make, self._weight)
+        reader.view.focus()
 
 
 class TextScreen(ModalScreen[None]):

@@ -1,4 +1,4 @@
-"""A dialog with an input line that shows errors."""
+"""Dialogs for a line or a text; they show why a text is not accepted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.getters import query_one
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import printable
+from workbench.config.text import editable, edited, printable
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.cells import one_line
-
-
-def _anything(text: str) -> None:
-    """Accept any text."""
 
 
 class TextDialog(ModalScreen[str | None]):
@@ -31,7 +28,7 @@ class TextDialog(ModalScreen[str | None]):
     field = query_one(Input)
     wrong = query_one("#asking-wrong", Static)
 
-    def __init__(self, title: str, text: str, about: str = "", check: Callable[[str], object] = _anything) -> None:
+    def __init__(self, title: str, text: str, about: str = "", check: Callable[[str], object] = str) -> None:
         """`text`: the initial text; `about`: what is expected; `check` raises WorkbenchError."""
         super().__init__()
         self._title = title
@@ -49,21 +46,46 @@ class TextDialog(ModalScreen[str | None]):
             yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:
-        """Select the whole text, so that typing replaces it."""
         self.wrong.display = False
-        self.field.select_all()
 
     @on(Input.Changed)
     def _typed(self) -> None:
         self.wrong.display = False
 
     @on(Input.Submitted)
-    def _accept(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        self.accept_text(event.value)
+
+    def accept_text(self, text: str) -> None:
+        """Close with the text, or show what is wrong with it."""
         try:
-            self._check(event.value)
+            self._check(text)
         except WorkbenchError as error:
             self.wrong.update(Content.styled(printable(str(error)), "bold $warning"))
             self.wrong.display = True
             return
-        self.dismiss(event.value)
+        self.dismiss(text)
+
+
+class EditDialog(TextDialog, inherit_bindings=False):
+    """Edits a text of several lines; Ctrl+S accepts, Escape cancels."""
+
+    BINDING_GROUP_TITLE = "Edit a text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "accept", "accept", id="edit.accept", priority=True),
+        Binding("escape", "dismiss(None)", "cancel", id="edit.leave"),
+    ]
+
+    area = query_one(TextArea)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="asking--box asking--long") as box:
+            box.border_title = one_line(self._title)
+            box.border_subtitle = "Ctrl+S accept · Esc cancel"
+            yield CleanTextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
+            yield Static(id="asking-wrong", markup=False)
+
+    def action_accept(self) -> None:
+        """Accept after pending keys, which may still be on their way to the text area."""
+        self.area.call_later(lambda: self.accept_text(edited(self._text, self.area.text)))

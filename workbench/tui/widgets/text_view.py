@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from asyncio import wrap_future
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -19,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from workbench.config.background import background
+from workbench.config.background import in_background
 from workbench.config.text import printable_lines
 from workbench.tui.widgets.cells import line_cuts
 
@@ -57,12 +55,12 @@ class TextPage(NamedTuple):
     """A note, such as that the text is not complete."""
 
 
-def text_page(text: str, most: int = 0, style: str = "text") -> TextPage:
+def text_page(text: str, most: int = 0) -> TextPage:
     """A plain text."""
     if not text:
         return TextPage([TextLine("(empty)", "quiet")])
     shown = text[:most] if most else text
-    return TextPage([TextLine(line, style) for line in printable_lines(shown)], text)
+    return TextPage([TextLine(line) for line in printable_lines(shown)], text)
 
 
 class TextLayout(NamedTuple):
@@ -137,7 +135,7 @@ class TextView(ScrollView, can_focus=True):
     @work(exclusive=True)
     async def _rest(self, make: Make) -> None:
         width = self._width
-        page, layout = await wrap_future(background(partial(_made, make, width)))
+        page, layout = await in_background(_made, make, width)
         if make is self._make:
             self._show_page(page, layout if width == self._width else None)
             self._done()
@@ -167,15 +165,12 @@ class TextView(ScrollView, can_focus=True):
     # Scrolling, without animation
 
     def action_line(self, by: int) -> None:
-        """Scroll by a line."""
         self.scroll_to(y=self.scroll_offset.y + by, animate=False)
 
     def action_page(self, by: int) -> None:
-        """Scroll by a page, with one line of overlap."""
         self.action_line(by * max(1, self.scrollable_content_region.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """Scroll to the beginning or the end."""
         self.scroll_to(y=0 if side < 0 else self.max_scroll_y, animate=False)
 
     # Searching
@@ -188,7 +183,7 @@ class TextView(ScrollView, can_focus=True):
     @work(exclusive=True, group="find")
     async def _find(self, wanted: str) -> None:
         page = self.page
-        self.matches = await wrap_future(background(partial(text_matches, page.lines, wanted))) if wanted else []
+        self.matches = await in_background(text_matches, page.lines, wanted) if wanted else []
         self.at = -1
         if self.matches:
             top = self.scroll_offset.y
@@ -234,7 +229,6 @@ class TextView(ScrollView, can_focus=True):
 
     @property
     def allow_select(self) -> bool:
-        """Text can be selected with the mouse."""
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:
