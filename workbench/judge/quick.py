@@ -1,4 +1,4 @@
-"""A judgement for the screen: at once, by rule, of the newest compaction, of a draft, or of what the digest would make."""
+"""A judgement for the screen, at once and by rule: of the newest compaction, of a draft, or of the digest of now."""
 
 from __future__ import annotations
 
