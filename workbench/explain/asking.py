@@ -110,13 +110,13 @@ class Asker:
         raise SearchEnded(f"{ATTEMPTS} tries of a request failed; the last one: {answer.problem}")
 
     def _check_budget(self) -> None:
-        counts, price = self.counts, max(self._job.cost or 0.0, self._dearest)
+        counts, price = self.counts, max(self._job.highest or 0.0, self._dearest)
         if counts.sent >= self._wish.most:
             raise SearchEnded(f"the limit of {self._wish.most:,} requests is reached; --requests sets another one")
         if price and counts.cost + price > self._wish.budget:
             raise SearchEnded(
-                f"the next request, for about ${price:.4f}, would exceed the budget of ${self._wish.budget:.2f}; "
-                f"${counts.cost:.4f} are spent"
+                f"the next request could exceed the budget of ${self._wish.budget:.2f}: it may cost ${price:.4f} with "
+                f"the longest answer that it allows, and ${counts.cost:.4f} are spent; --budget sets another one"
             )
 
     def _count(self, answer: ReplayAnswer, seconds: float) -> None:
