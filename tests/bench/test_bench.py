@@ -16,6 +16,7 @@ KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "targ
 
 LONG = {
     "corpus",
+    "judge",
     "library",
     "ask",
     "proxy",

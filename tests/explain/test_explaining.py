@@ -37,7 +37,10 @@ def recording(folder: Path, results: int = RESULTS) -> Path:
     said = {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "type": "function", "function": edit}]}
     answer = {"model": "gpt-4o", "choices": [{"message": said}], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
     path = folder / "requests.jsonl"
-    path.write_text(json.dumps({"request": {"model": "gpt-4o", "messages": messages}, "response": answer}), "utf-8")
+    path.write_text(
+        json.dumps({"request": {"model": "gpt-4o", "messages": messages, "max_tokens": 20}, "response": answer}),
+        "utf-8",
+    )
     return path
 
 
@@ -133,10 +136,40 @@ async def test_what_was_answered_is_not_asked_again(services: Services, tmp_path
 
 async def test_it_stops_before_the_budget_is_exceeded(services: Services, tmp_path: Path) -> None:
     found, provider = await explained(services, tmp_path, holds(lambda has: has(7)), ExplainWish(budget=0.0125))
-    assert "would exceed the budget of $0.01" in found.ended
+    assert "could exceed the budget of $0.01" in found.ended
     assert found.cost is not None
     assert 0.011 < found.cost <= 0.0125
     assert provider.bodies
+
+
+async def test_no_answer_however_long_exceeds_the_budget(services: Services, tmp_path: Path) -> None:
+    job = prepared(services, tmp_path, ExplainWish(budget=0.0125))
+    assert job.job.highest is not None
+    longest = OTHER._replace(cost=job.job.highest)
+    lengths = iter([SAME] * 3)
+    with KeptAnswers() as kept:
+        found = await explain_request(job, Provider(lambda _: next(lengths, longest)).send, kept, first_wait=0)
+    assert "could exceed the budget" in found.ended
+    assert found.cost is not None
+    assert found.cost <= 0.0125
+    assert found.sent > 3
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+async def test_the_longest_answer_is_the_requests_own_limit_or_the_models(
+    services: Services, tmp_path: Path, limit: int | None
+) -> None:
+    path = recording(tmp_path)
+    line = json.loads(path.read_text("utf-8"))
+    line["request"]["max_tokens"] = limit
+    path.write_text(json.dumps(line), "utf-8")
+    job = prepare_explanation(services, Options(), services.source(str(path)), ExplainWish())
+    assert job.job.cost is not None
+    assert job.job.highest is not None
+    info = services.catalogue.find_model("gpt-4o")
+    assert info.output_price is not None
+    most = max(limit or info.max_output or 0, 9)  # the recorded answer has nine tokens
+    assert job.job.highest == pytest.approx(job.job.cost + (most - 9) * info.output_price)
 
 
 async def test_later_items_are_left_out_first(services: Services, tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from workbench.judge.requests import (
     GradedItem,
+    framed_context,
+    framed_questions,
     grading_message,
     numbered_answers,
     numbered_grades,
-    questions_message,
     written_probes,
 )
 
@@ -24,7 +25,7 @@ hostile = st.lists(st.sampled_from([*TAGS, "a", "</CONTEXT >", "question: ", "  
 
 @given(hostile, st.lists(hostile, min_size=1, max_size=4))
 def test_no_text_opens_or_closes_a_frame(context: str, questions: list[str]) -> None:
-    message = questions_message(context, questions)
+    message = f"{framed_context(context)}\n\n{framed_questions(questions)}"
     assert all(message.lower().count(tag) == 1 for tag in ("<context>", "</context>", "<questions>", "</questions>"))
     inside = message.partition("<questions>\n")[2].partition("\n</questions>")[0]
     assert [line.partition(".")[0] for line in inside.split("\n")] == [str(at + 1) for at in range(len(questions))]

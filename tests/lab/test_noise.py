@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.lab.noise import ONE_SESSION, UNLIKELY, bootstrap_interval, chance_of, noise_lines
+from workbench.config.resampling import bootstrap_interval
+from workbench.lab.noise import ONE_SESSION, UNLIKELY, chance_of, noise_lines
 from workbench.lab.values import LabPoint, PolicyRun, SourceRun
 
 

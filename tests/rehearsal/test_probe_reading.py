@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.judged import LINES, judged_work, summary_without
 from workbench.judge.context_text import joined_blocks
 from workbench.judge.grading import grade_by_rule
-from workbench.judge.requests import questions_message
+from workbench.judge.requests import framed_context, framed_questions
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.values import Probe
 from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader
@@ -65,9 +65,8 @@ def test_a_summary_that_keeps_more_never_scores_lower(kept: list[str], more: lis
 
 
 def test_it_recognises_the_requests_by_their_frames_alone() -> None:
-    message = questions_message(
-        "[s1 summary]\nThe pool holds 48 connections per worker.", ["What does the pool hold per worker?"]
-    )
+    context = framed_context("[s1 summary]\nThe pool holds 48 connections per worker.")
+    message = f"{context}\n\n{framed_questions(['What does the pool hold per worker?'])}"
     asked = CheckedRequest((CheckedMessage("user", message),))
     assert answer_to_probes(asked) == "1: The pool holds 48 connections per worker."
     assert answer_to_probes(CheckedRequest((CheckedMessage("user", "read a.txt"),))) is None

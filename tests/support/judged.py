@@ -13,7 +13,7 @@ from workbench.context.load import LoadedPolicy
 from workbench.context.planner import plan
 from workbench.context.setup import Setup
 from workbench.judge.asking import AskedModel
-from workbench.judge.context_text import context_blocks, conversation_items, joined_blocks
+from workbench.judge.context_text import ContextBlock, context_blocks, conversation_items, joined_blocks
 from workbench.judge.contexts import JudgedSource, PlannedContext
 from workbench.judge.judgement import JudgeTask
 from workbench.judge.values import JudgedContext, ProbeKind, text_hash
@@ -93,8 +93,8 @@ def judged_work(bodies: Iterable[Body] = ()) -> JudgedSource:
 
 def after_summary(source: JudgedSource, name: str, summary: str) -> PlannedContext:
     """A context that has nothing but this summary."""
-    text = f"[s1 summary]\n{summary}"
-    context = JudgedContext(name, text, COUNTER.count(text).tokens, "somebody", summary)
+    block = ContextBlock("s1", "[s1 summary]", summary)
+    context = JudgedContext(name, (block,), block.size_in(COUNTER), "somebody", summary)
     return PlannedContext(context, frozenset(item.id for item in source.items))
 
 

@@ -319,6 +319,11 @@ class Compactor:
             events, draft, summary_with_lost(draft.summary, draft.audit.lost if facts is None else facts)
         )
 
+    def plan_with_draft(self, events: Sequence[Event], draft: SummaryDraft) -> ContextPlan:
+        """The plan of the next request if this draft were accepted."""
+        preview = draft.preview
+        return self._plan_with(events, event_of(preview.selected, draft.summary, self._policy, preview.recall))
+
     # Accepting
 
     def _check(self, draft: SummaryDraft) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.explain.kept_answers import KeptAnswers, request_digest
+from workbench.explain.kept_answers import KeptAnswers, changed_digest, request_digest
 from workbench.explain.minimal_sets import Removed
-from workbench.explain.request_units import RequestUnit, body_without
+from workbench.explain.request_units import RequestUnit, leaving_out
 from workbench.explain.values import ExplainWish
 from workbench.sources.replay_answers import ReplayAnswer
 from workbench.sources.replaying import ReplayJob
+from workbench.wire.rewriting import BodyRewriter
 
 SendBody = Callable[[dict[str, Any]], Awaitable[ReplayAnswer]]
 ATTEMPTS = 6
@@ -58,6 +59,8 @@ class Asker:
         self.counts = AskedCounts()
         self._job = job
         self._units = units
+        self._rewriter = BodyRewriter(job.dialect, job.body)
+        self._digest = request_digest((job.dialect, job.model, job.address or job.to), job.body)
         self._wish = wish
         self._send = send
         self._kept = kept
@@ -75,8 +78,9 @@ class Asker:
         """At least so many answers. Raises SearchEnded."""
         found = self.answers_without(removed)
         if len(found) < tries:
-            body = body_without(self._job.dialect, self._job.body, self._units, removed)
-            digest = request_digest((self._job.dialect, self._job.model, self._job.address or self._job.to), body)
+            rewrite = leaving_out(self._units, removed)
+            body = self._rewriter.rewritten_body(rewrite) if removed else self._job.body
+            digest = changed_digest(self._digest, rewrite)
             while len(found) < tries:
                 found.append(await self._one(body, digest, len(found)))
         return found
@@ -106,13 +110,13 @@ class Asker:
         raise SearchEnded(f"{ATTEMPTS} tries of a request failed; the last one: {answer.problem}")
 
     def _check_budget(self) -> None:
-        counts, price = self.counts, max(self._job.cost or 0.0, self._dearest)
+        counts, price = self.counts, max(self._job.highest or 0.0, self._dearest)
         if counts.sent >= self._wish.most:
             raise SearchEnded(f"the limit of {self._wish.most:,} requests is reached; --requests sets another one")
         if price and counts.cost + price > self._wish.budget:
             raise SearchEnded(
-                f"the next request, for about ${price:.4f}, would exceed the budget of ${self._wish.budget:.2f}; "
-                f"${counts.cost:.4f} are spent"
+                f"the next request could exceed the budget of ${self._wish.budget:.2f}: it may cost ${price:.4f} with "
+                f"the longest answer that it allows, and ${counts.cost:.4f} are spent; --budget sets another one"
             )
 
     def _count(self, answer: ReplayAnswer, seconds: float) -> None:

@@ -15,6 +15,7 @@ from workbench.config.cache_files import open_cache
 from workbench.config.paths import cache_dir
 from workbench.explain.values import RequestFindings
 from workbench.sources.replay_answers import ReplayAnswer
+from workbench.wire.rewriting import Rewrite
 
 FILE = "explain.db"
 _ANSWERS = "CREATE TABLE answers (request BLOB, try INTEGER, data BLOB, PRIMARY KEY (request, try)) WITHOUT ROWID"
@@ -24,6 +25,12 @@ _FINDINGS = "CREATE TABLE findings (request BLOB PRIMARY KEY, data BLOB) WITHOUT
 def request_digest(where: tuple[str, ...], body: Mapping[str, Any]) -> bytes:
     """What identifies a request: dialect, model, server and body."""
     return sha256(json.dumps([where, body], sort_keys=True).encode()).digest()
+
+
+def changed_digest(digest: bytes, rewrite: Rewrite) -> bytes:
+    """What identifies a request without some of its items. A long body is hashed once for all changes of it."""
+    gone = json.dumps([sorted(rewrite.exclude), sorted(rewrite.mask.items())])
+    return sha256(digest + gone.encode()).digest()
 
 
 def recorded_digest(dialect: str, body: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from workbench.context.tool_lines import LOOKED_AT, call_line
 from workbench.log.events import DialectName
 from workbench.wire.body_items import PlacedItem, placed_items, sections_of
 from workbench.wire.found_items import Kind
-from workbench.wire.rewriting import Rewrite, rewritten
+from workbench.wire.rewriting import BodyRewriter, Rewrite
 from workbench.wire.values import json_text
 
 Grain = Literal["items", "groups"]
@@ -72,30 +72,25 @@ def units_in(
         parts = _grouped(parts)
     first = next((each.place.at for each in placed if _is_talk(each)), -1)
     made: list[RequestUnit] = []
+    rewriter = BodyRewriter(dialect, body)
     for part in parts:
         unit = _unit(len(made), part.items, count, first)
-        if not unit.replaced or _can_be_replaced(dialect, body, unit):
+        if not unit.replaced or _can_be_replaced(rewriter, unit):
             made.append(unit)
     return made
 
 
-def body_without(
-    dialect: DialectName, body: dict[str, Any], units: Sequence[RequestUnit], removed: Collection[int]
-) -> dict[str, Any]:
-    """The request without some of its units."""
-    gone = [units[number] for number in sorted(removed)]
-    return rewritten(dialect, body, _rewrite(gone)) if gone else body
-
-
-def _rewrite(units: Iterable[RequestUnit]) -> Rewrite:
-    replaced = {path: LEFT_OUT for unit in units for path in unit.replaced}
-    exclude = frozenset(path for unit in units for path in unit.paths if path not in replaced)
+def leaving_out(units: Sequence[RequestUnit], removed: Collection[int]) -> Rewrite:
+    """The change that leaves out some of the units."""
+    gone = [units[number] for number in removed]
+    replaced = {path: LEFT_OUT for unit in gone for path in unit.replaced}
+    exclude = frozenset(path for unit in gone for path in unit.paths if path not in replaced)
     return Rewrite(exclude, mask=replaced)
 
 
-def _can_be_replaced(dialect: DialectName, body: dict[str, Any], unit: RequestUnit) -> bool:
+def _can_be_replaced(rewriter: BodyRewriter, unit: RequestUnit) -> bool:
     try:
-        body_without(dialect, body, [unit], [0])
+        rewriter.rewritten_body(leaving_out([unit], [0]))
     except Refused:  # such as a picture, which has no text
         return False
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from workbench.agent.serving import serving
 from workbench.compaction.prompts import Prompt
-from workbench.compaction.requests import summary_request_plan, without_stages
+from workbench.compaction.requests import GAP, summary_request_plan, without_stages
 from workbench.compaction.summariser import cost_of, without_thinking
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -67,15 +67,22 @@ class AskedModel:
         size = tokens + self.setup.counter.count(prompt.text).tokens + FRAMES
         return Usage(self.name, size, completion=completion + SPARE)
 
-    async def ask_model(self, prompt: JudgePrompt, message: str, completion: int, spending: Spending) -> JudgeReply:
-        """Send a message. `completion`: tokens that the answer may have. Raises ModelFailure or BudgetUsedUp."""
+    async def ask_model(
+        self, prompt: JudgePrompt, parts: Sequence[str], completion: int, spending: Spending
+    ) -> JudgeReply:
+        """Send a message. `completion`: tokens that the answer may have. Raises ModelFailure or BudgetUsedUp.
+
+        A part that several messages have, such as a long context, is counted once.
+        """
+        counter, message = self.setup.counter, "\n\n".join(parts)
+        counter.suppose(message, sum(counter.count(part).tokens + GAP for part in parts))
         plan = summary_request_plan(self.setup, Prompt(prompt.name, prompt.text), message)
         if not plan.verdict.fits:
             raise Refused(f"a request to {self.name} does not fit: {plan.verdict.why}")
         tokens = plan.totals.tokens
         spending.check_budget(cost_of([Usage(self.name, tokens, completion=completion + SPARE)], self.catalogue))
         text, reported = await self._whole_answer(plan, completion + SPARE)
-        used = Usage(self.name, tokens, completion=self.setup.counter.count(text).tokens)
+        used = Usage(self.name, tokens, completion=counter.count(text).tokens)
         if reported is not None:
             used = Usage(
                 self.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from workbench.compaction.requests import GAP
 from workbench.compaction.source import source_block
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
@@ -18,9 +19,20 @@ class ContextBlock(NamedTuple):
     """One row as text."""
 
     id: str
-    text: str
+    head: str
+    content: str
+    """Separate from the head, because it was counted when the log was planned."""
     call: str = ""
     """The id of the call that it is the result of."""
+
+    @property
+    def text(self) -> str:
+        """Head and content."""
+        return f"{self.head}\n{self.content}"
+
+    def size_in(self, counter: TokenCounter) -> int:
+        """Its tokens, at most, with what separates it from the next one."""
+        return counter.count(self.head).tokens + counter.count(self.content).tokens + GAP
 
 
 def conversation_items(plan: ContextPlan) -> list[Item]:
@@ -37,7 +49,8 @@ def context_blocks(items: Iterable[Item]) -> list[ContextBlock]:
             if item.kind == "tool_call":
                 calls[item.call_id] = item.id
             call = calls.get(item.call_id, "") if item.kind == "tool_result" else ""
-            found.append(ContextBlock(item.id, source_block(item, call=call).text, call))
+            block = source_block(item, call=call)
+            found.append(ContextBlock(item.id, block.head, block.content, call))
     return found
 
 
@@ -65,7 +78,7 @@ def blocks_around(
     blocks: Sequence[ContextBlock], events: Collection[str], room: int, counter: TokenCounter
 ) -> list[ContextBlock]:
     """The blocks of these events and their neighbours, nearest first, in at most `room` tokens; all if they fit."""
-    sizes = [counter.count(block.text).tokens + 2 for block in blocks]
+    sizes = [block.size_in(counter) for block in blocks]
     if sum(sizes) <= room:
         return list(blocks)
     places = [at for at, block in enumerate(blocks) if block.id in events]

@@ -107,8 +107,7 @@ def compacted_context(services: Services, options: Options, source: Source, even
 def plan_context(name: str, plan: ContextPlan, made_by: str = "", summary: str = "", note: str = "") -> PlannedContext:
     """What a model knows with the request of this plan."""
     items = conversation_items(plan)
-    text = joined_blocks(context_blocks(items))
-    context = JudgedContext(name, text, plan.totals.tokens, made_by, summary, note)
+    context = JudgedContext(name, tuple(context_blocks(items)), plan.totals.tokens, made_by, summary, note)
     return PlannedContext(context, frozenset(item.id for item in items) - whole_events(items))
 
 

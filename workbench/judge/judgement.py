@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import NamedTuple
 
@@ -55,7 +56,7 @@ class ThrownOut(NamedTuple):
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JudgeTask:
     """What is judged, and how."""
 
@@ -66,12 +67,20 @@ class JudgeTask:
     wanted: int
     tries: int
 
+    @cached_property
+    def _by_rule(self) -> list[Probe]:
+        return probes_by_rule(self.source.items)
+
+    @cached_property
+    def _replaced(self) -> frozenset[str]:
+        return replaced_events(self.source, self.contexts)
+
     def pool(self, record: JudgeRecord) -> list[Probe]:
         """The probes to control: by rule, and those that the model has written."""
         prompt = judge_prompt(PROBES).hash
         written = record.probes.values() if f"{self.model} {prompt}" in record.asked_for else ()
-        made = [*probes_by_rule(self.source.items), *(each for each in written if each.made_by == self.model)]
-        return choose_probes(made, ceil(self.wanted * MORE), replaced_events(self.source, self.contexts))
+        made = [*self._by_rule, *(each for each in written if each.made_by == self.model)]
+        return choose_probes(made, ceil(self.wanted * MORE), self._replaced)
 
     def control_answers(self, record: JudgeRecord, pool: Sequence[Probe]) -> list[tuple[Probe, ProbeAnswer]]:
         """The answers from the full context that are known."""

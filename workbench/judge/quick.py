@@ -1,18 +1,22 @@
-"""A judgement for the screen: at once, by rule, of the newest compaction or of the one that could be made now."""
+"""A judgement for the screen, at once and by rule: of the newest compaction, of a draft, or of the digest of now."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.compaction.values import SummaryDraft
 from workbench.config.text import counted, percent
 from workbench.context.load import DEFAULT
+from workbench.context.plan import ContextPlan
 from workbench.judge.by_rule import RuleScores, judge_by_rule
 from workbench.judge.contexts import (
+    JudgedSource,
     PlannedContext,
     compacted_context,
     find_compaction,
     judged_source,
     plan_compaction,
+    plan_context,
     write_context,
 )
 from workbench.judge.report import interval_words
@@ -47,6 +51,16 @@ async def judge_at_once(services: Services, options: Options, source: Source) ->
     else:
         base = judged_source(services, options, source, source.events)
         planned = await _by_digest(services, options, source)
+    return _judged(base, planned)
+
+
+def judge_proposed(services: Services, source: Source, plan: ContextPlan, draft: SummaryDraft) -> QuickJudgement:
+    """Judge a summary that is not in the log. `plan`: the request with it."""
+    base = judged_source(services, Options(), source, source.events)
+    return _judged(base, plan_context("the proposed summary", plan, draft.made_by, draft.summary))
+
+
+def _judged(base: JudgedSource, planned: PlannedContext) -> QuickJudgement:
     [scores] = judge_by_rule(base, [planned], PROBES)
     return QuickJudgement(planned.context, scores)
 

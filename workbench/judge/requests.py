@@ -51,10 +51,15 @@ def framed_line(text: str, most: int = LONGEST_ANSWER) -> str:
     return in_frame(" ".join(text.split()))[:most]
 
 
-def questions_message(context: str, questions: Sequence[str]) -> str:
-    """Questions about a context. The context comes first, so that a provider's cache has it for the next ones."""
+def framed_context(context: str) -> str:
+    """The first part of a message with questions, so that a provider's cache has it for the next ones."""
+    return f"<context>\n{in_frame(context)}\n</context>"
+
+
+def framed_questions(questions: Sequence[str]) -> str:
+    """The second part: questions about the context."""
     numbered = "\n".join(f"{number}. {framed_line(question)}" for number, question in enumerate(questions, 1))
-    return f"<context>\n{in_frame(context)}\n</context>\n\n<questions>\n{numbered}\n</questions>"
+    return f"<questions>\n{numbered}\n</questions>"
 
 
 def numbered_answers(text: str, count: int) -> dict[int, str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from workbench.compaction.source import both_ends
 from workbench.config.errors import Refused
-from workbench.judge.asking import AskedModel
+from workbench.judge.asking import FRAMES, AskedModel
 from workbench.judge.budget import BudgetUsedUp, CostEstimate, Spending, estimate_cost
-from workbench.judge.context_text import blocks_around, joined_blocks
+from workbench.judge.context_text import ContextBlock, blocks_around, joined_blocks
 from workbench.judge.contexts import replaced_events
 from workbench.judge.grading import grade_by_rule
 from workbench.judge.judgement import JudgeTask
@@ -21,12 +21,13 @@ from workbench.judge.requests import (
     PROBES,
     GradedItem,
     JudgePrompt,
+    framed_context,
+    framed_questions,
     grading_message,
     judge_prompt,
     numbered_answers,
     numbered_grades,
     probes_message,
-    questions_message,
     written_probes,
 )
 from workbench.judge.values import Grade, JudgedContext, Probe, ProbeAnswer
@@ -89,6 +90,7 @@ class JudgeRun:
         self._report = report
         self._failures: dict[str, None] = {}
         self._failed_in_a_row = 0
+        self._last_context: tuple[tuple[ContextBlock, ...], str] = ((), framed_context(""))
         self._prompt = judge_prompt(ANSWER)
         self._rubric = judge_prompt(GRADE)
 
@@ -96,15 +98,17 @@ class JudgeRun:
 
     def too_large(self, context: JudgedContext) -> bool:
         """Whether a context does not fit the model that answers."""
-        return self._answerer.setup.counter.count(context.text).tokens > self._answerer.room(self._prompt)
+        return self._size(context.blocks) > self._answerer.room(self._prompt)
+
+    def _size(self, blocks: Iterable[ContextBlock]) -> int:
+        return sum(block.size_in(self._answerer.setup.counter) for block in blocks)
 
     def estimate(self) -> CostEstimate:
         """What the rest of the judgement may cost at most."""
         task, record = self._task, self._record
         usages: list[Usage] = []
         pool = task.pool(record)
-        count = self._answerer.setup.counter.count
-        whole = min(count(joined_blocks(task.source.blocks)).tokens, self._answerer.room(self._prompt))
+        whole = min(self._size(task.source.blocks), self._answerer.room(self._prompt))
         known = {probe.id for probe, _ in task.control_answers(record, pool)}
         left = len(pool) - len(known)
         usages += self._usages(left, whole)
@@ -114,7 +118,7 @@ class JudgeRun:
             room = self._answerer.room(judge_prompt(PROBES))
             usages.append(self._answerer.usage(judge_prompt(PROBES), min(whole, room), task.wanted * PROBE_TOKENS))
         for planned in task.contexts:
-            size = count(planned.context.text).tokens
+            size = self._size(planned.context.blocks)
             for attempt in range(1, task.tries + 1):
                 missing = [probe for probe in asked if self._lacks(probe, planned.context, attempt)]
                 usages += self._usages(len(missing), size)
@@ -151,7 +155,7 @@ class JudgeRun:
                     missing = [probe for probe in kept if self._lacks(probe, planned.context, attempt)]
                     self._report(f"asking about {planned.context.name}, try {attempt} of {task.tries}")
                     for some in _groups(_shuffled(missing, f"{planned.context.hash} {attempt}")):
-                        await self._ask_some(some, planned.context.text, planned.context.hash, attempt)
+                        await self._ask_some(some, planned.context.blocks, planned.context.hash, attempt)
             self._report("grading")
             await self._grade([(p, a) for p in kept for c in task.contexts for a in task.answers(record, c.context, p)])
         except (BudgetUsedUp, _GivenUp) as ended:
@@ -167,15 +171,17 @@ class JudgeRun:
             events = {event for probe in some for event in probe.events}
             room = model.room(self._prompt) - 100 * len(some)
             around = blocks_around(task.source.blocks, events, room, model.setup.counter)
-            await self._ask_some(some, joined_blocks(around), FULL, 1)
+            await self._ask_some(some, tuple(around), FULL, 1)
         await self._grade(task.control_answers(record, pool))
 
-    async def _ask_some(self, probes: Sequence[Probe], context: str, name: str, attempt: int) -> None:
+    async def _ask_some(
+        self, probes: Sequence[Probe], context: tuple[ContextBlock, ...], name: str, attempt: int
+    ) -> None:
         """Ask some probes; those that the reply leaves out once more, and then they have no answer."""
         missing = list(probes)
         for _ in range(2):
-            message = questions_message(context, [probe.question for probe in missing])
-            reply = await self._reply("answer", self._answerer, self._prompt, message, len(missing) * ANSWER_TOKENS)
+            parts = self._framed(context), framed_questions([probe.question for probe in missing])
+            reply = await self._reply("answer", self._answerer, self._prompt, parts, len(missing) * ANSWER_TOKENS)
             if reply is None:
                 return
             given = numbered_answers(reply, len(missing))
@@ -187,6 +193,14 @@ class JudgeRun:
                 return
         for probe in missing:
             self._keep_answer(probe, name, attempt, "")
+
+    def _framed(self, context: tuple[ContextBlock, ...]) -> str:
+        """The context in its frame, made and measured once for all requests in a row that have it."""
+        if context != self._last_context[0]:
+            framed = framed_context(joined_blocks(context))
+            self._answerer.setup.counter.suppose(framed, self._size(context) + FRAMES)
+            self._last_context = context, framed
+        return self._last_context[1]
 
     def _keep_answer(self, probe: Probe, context: str, attempt: int, text: str) -> None:
         self._record.add_answer(ProbeAnswer(probe.id, context, self._task.model, attempt, text, self._prompt.hash))
@@ -210,8 +224,8 @@ class JudgeRun:
         missing = list(answers)
         for _ in range(2):
             items = [GradedItem(probe.question, "; ".join(probe.expected), answer.text) for probe, answer in missing]
-            message = grading_message(items)
-            reply = await self._reply("grade", self._judge, self._rubric, message, len(items) * GRADE_TOKENS)
+            parts = (grading_message(items),)
+            reply = await self._reply("grade", self._judge, self._rubric, parts, len(items) * GRADE_TOKENS)
             if reply is None:
                 return
             given = numbered_grades(reply, len(missing))
@@ -243,8 +257,8 @@ class JudgeRun:
         chosen = list(texts.values())
         while len(chosen) > 1 and count("\n\n".join(chosen)).tokens > room:
             chosen = chosen[::2]
-        message = probes_message("\n\n".join(chosen), task.wanted)
-        reply = await self._reply("probes", self._answerer, prompt, message, task.wanted * PROBE_TOKENS)
+        parts = (probes_message("\n\n".join(chosen), task.wanted),)
+        reply = await self._reply("probes", self._answerer, prompt, parts, task.wanted * PROBE_TOKENS)
         if reply is not None:
             for probe in written_probes(reply, texts, task.model)[: 2 * task.wanted]:
                 self._record.add_probe(probe)
@@ -253,11 +267,11 @@ class JudgeRun:
     # One request
 
     async def _reply(
-        self, purpose: str, model: AskedModel, prompt: JudgePrompt, message: str, completion: int
+        self, purpose: str, model: AskedModel, prompt: JudgePrompt, parts: Sequence[str], completion: int
     ) -> str | None:
         """A model's reply; None if there is none, and why is noted."""
         try:
-            reply = await model.ask_model(prompt, message, completion, self._spending)
+            reply = await model.ask_model(prompt, parts, completion, self._spending)
         except BudgetUsedUp:
             raise
         except (ModelFailure, Refused) as failure:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from workbench.config.resampling import bootstrap_interval
 from workbench.judge.values import KINDS, Grade, Probe, ProbeAnswer, ProbeKind, Score
 
-RESAMPLES = 2_000
-COVERED = 0.95
-"""The share of resamples inside the interval."""
 UNSEEN = 3
 """If all grades are the same, resamples cannot differ. What was not seen in n probes may still happen in 3 of n."""
 LEAST = 5
@@ -28,7 +25,7 @@ class ContextScores(NamedTuple):
     """Answers that no rule and no judge graded. They are not part of the score either."""
 
 
-def score_of(values: Sequence[float], seed: int = 0) -> Score:
+def score_of(values: Sequence[float]) -> Score:
     """The mean of the grades with its interval. The same grades give the same interval."""
     if not values:
         return Score(0, None)
@@ -36,12 +33,10 @@ def score_of(values: Sequence[float], seed: int = 0) -> Score:
     if len(values) < LEAST:
         return Score(len(values), mean)
     ordered = sorted(values)  # so that the order of the probes does not matter
-    chance = random.Random(seed)
-    means = sorted(sum(chance.choices(ordered, k=len(ordered))) / len(ordered) for _ in range(RESAMPLES))
-    outside = int(RESAMPLES * (1 - COVERED) / 2)
     if ordered[0] == ordered[-1]:
         return Score(len(values), mean, max(0.0, mean - UNSEEN / len(values)), min(1.0, mean + UNSEEN / len(values)))
-    return Score(len(values), mean, min(mean, means[outside]), max(mean, means[-1 - outside]))
+    low, high = bootstrap_interval(len(ordered), lambda drawn: sum(ordered[at] for at in drawn) / len(ordered))
+    return Score(len(values), mean, min(mean, low), max(mean, high))
 
 
 def differ(one: Score, other: Score) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Literal, NamedTuple
+
+from workbench.judge.context_text import ContextBlock, joined_blocks
 
 ProbeKind = Literal["recall", "artefact", "decision", "continuation"]
 """An exact fact; files and commands and their state; what was chosen and why; what comes next and what still fails."""
@@ -78,12 +82,13 @@ class Score(NamedTuple):
     """The bootstrap interval; None with fewer probes than it takes."""
 
 
-class JudgedContext(NamedTuple):
-    """A text that a model would have after a compaction, or under a policy."""
+@dataclass(frozen=True)
+class JudgedContext:
+    """What a model would have after a compaction, or under a policy."""
 
     name: str
     """The policy, or the compaction."""
-    text: str
+    blocks: tuple[ContextBlock, ...]
     tokens: int
     made_by: str = ""
     """Who wrote its summary; empty if it has none."""
@@ -91,7 +96,12 @@ class JudgedContext(NamedTuple):
     note: str = ""
     """Why it is not what was asked for, in words: nothing to compact, or no model to write the summary."""
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        return joined_blocks(self.blocks)
+
+    @cached_property
     def hash(self) -> str:
         """Answers belong to the text, whatever the policy is called."""
         return text_hash(self.text)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import comb
-from random import Random
 from typing import Final
 
+from workbench.config.resampling import bootstrap_interval
 from workbench.config.text import printable
 from workbench.lab.values import PolicyRun, SourceRun
 
 UNLIKELY: Final = 0.05
 """A difference that chance makes less often than this counts as one."""
 ONE_SESSION: Final = "one session: its requests depend on each other, and other sessions may differ"
-_RESAMPLES = 2_000
-_FEW_RESAMPLES = 200
-_DRAWS = 1_000_000
-"""With very many sessions there are fewer resamples, so that an interval never takes longer than a moment."""
 
 
 def noise_lines(sources: Sequence[SourceRun]) -> list[str]:
@@ -52,15 +48,3 @@ def chance_of(first: int, second: int) -> float:
     """How often chance alone splits so many differing cases as unevenly (the exact test of McNemar, a sign test)."""
     many, less = first + second, min(first, second)
     return min(1.0, 2 * sum(comb(many, at) for at in range(less + 1)) / 2**many) if many else 1.0
-
-
-def bootstrap_interval(many: int, figure: Callable[[Sequence[int]], float]) -> tuple[float, float]:
-    """The middle 95 % of a figure over resamples of so many sessions. The same sessions give the same interval.
-
-    `figure`: gets the positions of the sessions that were drawn, some of them more than once.
-    """
-    chance, positions = Random(0), range(many)
-    resamples = max(_FEW_RESAMPLES, min(_RESAMPLES, _DRAWS // many))
-    values = sorted(figure(chance.choices(positions, k=many)) for _ in range(resamples))
-    outside = int(resamples * UNLIKELY / 2)
-    return values[outside], values[-1 - outside]

@@ -92,7 +92,8 @@ class TokenCounter:
 
     def suppose(self, text: str, tokens: int) -> None:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
-        self._counts.setdefault(text, Count(tokens, False))
+        if text not in self._counts:
+            self._remember(text, Count(tokens, False))
 
     def known_count(self, text: str) -> Count | None:
         """The count if it is in memory; uses neither disk nor tokenizer."""

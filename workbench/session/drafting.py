@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.agent.compaction_runner import CHANGED, CompactionRunner, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
@@ -17,7 +17,11 @@ from workbench.session.compactions import BUSY, SessionCompactions
 from workbench.session.open_session import OpenSession
 from workbench.session.turns import Turns
 from workbench.sources.services import Services
+from workbench.sources.source import as_source
 from workbench.views.compaction_values import CompactionOutcome
+
+if TYPE_CHECKING:
+    from workbench.judge.quick import QuickJudgement
 
 OF_A_FILE = "for a file no model is asked, so this is the digest"
 
@@ -102,6 +106,19 @@ class SummaryDrafts:
         """The draft with lost facts added: these, or all of them if `facts` is None."""
         compactor, events, _ = self._current().planned
         return await in_background(compactor.with_lost, events, draft, facts)
+
+    async def judged(self, draft: SummaryDraft | None = None) -> QuickJudgement:
+        """What can be answered with a draft, asked and graded by rule; None: with the summary that needs no model."""
+        from workbench.judge.quick import judge_proposed  # late: not needed for the first frame
+
+        opened, _, (compactor, events, preview) = self._current()
+
+        def judge() -> QuickJudgement:
+            made = draft or compactor.digested(events, preview)
+            source = as_source(opened.name, list(events), is_file=opened.session is None)
+            return judge_proposed(self._services, source, compactor.plan_with_draft(events, made), made)
+
+        return await in_background(judge)
 
     async def accept(self, draft: SummaryDraft) -> CompactionOutcome:
         """Append the draft to the log as a compaction. Raises CompactionRefused if it is not allowed."""

@@ -55,6 +55,7 @@ class SessionModel(ObservableSession):
     draft_summary = SessionCall(lambda session: session.drafts.draft)
     edit_summary = SessionCall(lambda session: session.drafts.edited)
     put_lost_back = SessionCall(lambda session: session.drafts.with_lost)
+    judge_draft = SessionCall(lambda session: session.drafts.judged)
     accept_summary = SessionCall(lambda session: session.drafts.accept)
     audit_compaction = SessionCall(lambda session: session.compactions.audit_again)
     stop_compacting = SessionCall(lambda session: session.stop_compacting)

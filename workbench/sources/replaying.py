@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import shown_value
 from workbench.config.text import whole_number
@@ -26,6 +28,7 @@ from workbench.sources.replay_sending import ReplayPlace, ReplaySender, proxy_se
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
+from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten
@@ -90,6 +93,8 @@ class ReplayJob(NamedTuple):
     address: str
     """The server, and whether a key is sent to it, in words; empty for the rehearsal model."""
     sends_key: bool
+    highest: float | None
+    """The cost of sending it once, with the longest answer that it allows; None: unknown."""
     policy: str = ""
     """The policy that it was planned again with; empty: none."""
 
@@ -163,6 +168,7 @@ def prepare_replay(services: Services, options: Options, source: Source, wish: R
     tokens = plan_body(request.dialect, body, recorded.setup(mark.model)).plan.size
     used = Usage(model, 0, tokens, completion=(answer.completion if answer else None) or 0)
     cost = 0.0 if to == REHEARSAL else priced_row(services.catalogue, used).cost
+    highest = 0.0 if to == REHEARSAL else _highest_cost(services, request.dialect, body, used)
     address, sends_key = ("", False) if to == REHEARSAL else _address(services, request.dialect, model, to, wish)
     return ReplayJob(
         number=place + 1,
@@ -178,8 +184,25 @@ def prepare_replay(services: Services, options: Options, source: Source, wish: R
         to=to,
         address=address,
         sends_key=sends_key,
+        highest=highest,
         policy=policy,
     )
+
+
+def _highest_cost(services: Services, dialect: DialectName, body: dict[str, Any], used: Usage) -> float | None:
+    """The cost if all of the request is written into the provider's cache and the answer is as long as it may be."""
+    speaker = DIALECTS[dialect].new_speaker()
+    try:
+        limit = speaker.read_request(body, speaker.paths[0]).max_tokens
+    except BadRequest:
+        limit = None
+    most = limit or services.catalogue.find_model(used.model).max_output or used.completion
+    longest = structs.replace(used, completion=max(most, used.completion))
+    costs = [
+        priced_row(services.catalogue, each).cost
+        for each in (longest, structs.replace(longest, cache_write=used.prompt))
+    ]
+    return None if None in costs else max(cost or 0.0 for cost in costs)
 
 
 def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from workbench.wire.dialects import DIALECTS
 from workbench.wire.marks import mark_in
 from workbench.wire.values import list_in
 
-__all__ = ["BodyItem", "Rewrite", "items_in", "rewritten"]
+__all__ = ["BodyItem", "BodyRewriter", "Rewrite", "items_in", "rewritten"]
 
 _NEEDS_TOOLS = ("tool_choice", "parallel_tool_calls", "toolConfig")
 """Parameters that a provider refuses without tools."""
@@ -46,7 +46,7 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
     """Return a changed copy of the body. A change that is not allowed raises an error with one sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
-        made = _Rewriting(dialect, body).rewritten_body(rewrite)
+        made = BodyRewriter(dialect, body).rewritten_body(rewrite)
     for name, value in rewrite.parameters.items():
         if name in (*DIALECTS[dialect].places, "tools"):
             raise WrongCall(f"{name}: no parameter; it is left out or edited by its path")
@@ -59,25 +59,31 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
     return made
 
 
-class _Rewriting:
-    """One body while it is changed."""
+class BodyRewriter:
+    """Makes changed copies of one body, whose items are found once."""
 
     def __init__(self, dialect: DialectName, body: dict[str, Any]) -> None:
         self._dialect = dialect
         self._body = body
-        sections = sections_of(dialect, body)
-        self._items = placed_items(dialect, body, sections)
-        self._sections = {name: list(entries) for name, entries in sections.items()}
-        self._last = len(sections["messages"]) - 1
+        self._found = sections_of(dialect, body)
+        self._items = placed_items(dialect, body, self._found)
+        self._sections: dict[Section, list[Any]] = {}
+        """Those of the copy that is being made."""
+        self._last = len(self._found["messages"]) - 1
         self._by_path: dict[str, list[PlacedItem]] = {}
         """The items at and below each path."""
+        self._by_exchange: dict[int, list[PlacedItem]] = {}
+        self._by_reply: dict[int, list[PlacedItem]] = {}
         for placed in self._items:
+            self._by_exchange.setdefault(placed.exchange, []).append(placed)
+            self._by_reply.setdefault(placed.reply, []).append(placed)
             names = placed.item.path.split(".")
             for end in range(1, len(names) + 1):
                 self._by_path.setdefault(".".join(names[:end]), []).append(placed)
 
     def rewritten_body(self, rewrite: Rewrite) -> dict[str, Any]:
         """The body with items left out, masked and edited."""
+        self._sections = {name: list(entries) for name, entries in self._found.items()}
         leaving = self._leaving(rewrite)
         for path, text in {**rewrite.mask, **rewrite.texts}.items():
             placed = self._one(path)
@@ -110,23 +116,18 @@ class _Rewriting:
         """All items to remove together with those named. Raises an error if one of them has to be kept."""
         named = {placed: path for path in sorted(rewrite.exclude) for placed in self._named(path)}
         leaving = set(named)
-        by_exchange: dict[int, list[PlacedItem]] = {}
-        by_reply: dict[int, list[PlacedItem]] = {}
-        for placed in self._items:
-            by_exchange.setdefault(placed.exchange, []).append(placed)
-            by_reply.setdefault(placed.reply, []).append(placed)
         for placed in named:
-            leaving.update(by_exchange[placed.exchange])
+            leaving.update(self._by_exchange[placed.exchange])
         for placed in leaving.copy():
-            spoken = [each for each in by_reply[placed.reply] if each.item.kind != "reasoning"]
+            spoken = [each for each in self._by_reply[placed.reply] if each.item.kind != "reasoning"]
             if leaving.issuperset(spoken):
-                leaving.update(by_reply[placed.reply])
+                leaving.update(self._by_reply[placed.reply])
             elif placed.item.kind == "reasoning":
                 raise Refused(f"{named[placed]}: what the model thought leaves only with all that it said with it")
         for placed in leaving:
             if self._is_last(placed):
                 raise _last(named.get(placed, placed.item.path))
-            with_it = {each.item.kind for each in by_exchange[placed.exchange]}
+            with_it = {each.item.kind for each in self._by_exchange[placed.exchange]}
             if placed.item.kind == "call" and "result" not in with_it:
                 raise Refused(f"{placed.item.path}: the call has no result yet, and stays")
         return leaving

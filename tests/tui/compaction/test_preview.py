@@ -23,6 +23,7 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.reader import BoxedText
+from workbench.tui.widgets.report import Report
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -275,6 +276,39 @@ async def test_every_button_does_what_its_key_does(services: Services, size: tup
         await click("Ctrl+S accept")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert len(await summaries(screen)) == 1
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_a_summary_is_judged_before_it_is_accepted(
+    services: Services, model: Script, size: tuple[int, int]
+) -> None:
+    async def score(key: str) -> str:
+        await pilot.press(key)
+        await until(lambda: isinstance(pilot.app.screen, Report))
+        await rest(pilot)
+        [line] = [each for each in shown(pilot.app).splitlines() if " score " in each]
+        assert "the proposed summary" in shown(pilot.app)
+        await pilot.press("escape")
+        await rest(pilot)
+        return line.split("score")[1].strip(" │")
+
+    async with panel(services, size) as (pilot, screen):
+        found = await preview(pilot)
+        assert "J judge it" in shown(pilot.app)
+        digest = await score("J")
+        assert not model.requests, "before there is a draft, the summary without a model is judged"
+        await pilot.press("enter")
+        await until(lambda: found.stage == "draft")
+        await rest(pilot)
+        assert "Ctrl+R judge it" in shown(pilot.app)
+        await pilot.press("J")
+        assert found.editor.text.startswith("J"), "a letter, while the summary is edited"
+        found.editor.load_text("Some work was done.")
+        poor = await score("ctrl+r")
+        await pilot.press("tab")
+        assert await score("J") == poor
+        assert float(poor.partition(" %")[0]) < float(digest.partition(" %")[0])
+        assert not await summaries(screen)
 
 
 async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(

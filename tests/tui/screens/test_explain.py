@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from support.provider import Answer, Provider
-from tui.play import program, settle, told, until
+from tui.play import program, settle, shown, told, until
 from tui.screens.looking import seen
 from workbench.config.errors import WrongCall
 from workbench.explain.values import ExplainWish
@@ -26,6 +29,19 @@ def answered(text: str) -> dict[str, Any]:
     used = {"prompt_tokens": 900, "completion_tokens": 9}
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"model": "gpt-4o", "choices": [choice], "usage": used}
+
+
+class DecidingProvider(Provider):
+    """Answers by what is in the request."""
+
+    def __init__(self, decide: Callable[[str], bool]) -> None:
+        super().__init__(Answer())
+        self._decide = decide
+
+    async def _answer(self, answer: Answer, incoming: web.Request) -> web.StreamResponse | None:
+        text = "Two files." if self._decide(self.requests[-1].raw.decode()) else "Which files do you mean?"
+        made = Answer(body=json.dumps(answered(text)).encode(), content_type="application/json")
+        return await super()._answer(made, incoming)
 
 
 @pytest.fixture
@@ -110,6 +126,77 @@ async def test_the_context_shows_what_was_found(services: Services, recording: P
         screen.inspector.take_focus()
         await pilot.press("enter")
         await seen(pilot, "without this result and all else that has no effect")
+
+
+@pytest.mark.parametrize(
+    ("decide", "first", "second", "sentence"),
+    [
+        (
+            lambda text: "line 0" in text,
+            *("needed", "no effect"),
+            "without this result: Which files do you mean? (3 of 3)",
+        ),
+        (
+            lambda text: "line 0" in text or "line 1" in text,
+            *("one of several", "one of several"),
+            "without this result and messages.4: Which files do you mean? (3 of 3)",
+        ),
+    ],
+    ids=["needed", "one of several"],
+)
+async def test_a_row_says_what_the_answer_depended_on(
+    services: Services, recording: Path, decide: Callable[[str], bool], first: str, second: str, sentence: str
+) -> None:
+    async with (
+        DecidingProvider(decide) as provider,
+        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
+    ):
+        screen.focus_pane("context")
+        screen.hide("chat")
+        await settle(pilot)
+        screen.send_or_run(Send(f"/explain --to {provider.url}"))
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await seen(pilot, "no effect: ")
+        await pilot.press("escape")
+        rows = screen.inspector.row_list
+        await until(lambda: rows.effects is not None)
+        await settle(pilot)
+        lines = [line for line in shown(pilot.app).splitlines() if "[b]line" in line]
+        for line, effect in zip(lines, (first, second), strict=True):
+            assert f" {effect} " in line, line
+        assert rows.shown is not None
+        result = next(row for row in rows.shown.plan.items if row.kind == "tool_result")
+        screen.inspector.show_event(result.seq or 0)
+        screen.inspector.take_focus()
+        await pilot.press("enter")
+        await seen(pilot, sentence)
+
+
+async def test_a_second_call_does_not_lie_over_the_first_and_m_says_why_it_cannot_mask(
+    services: Services, recording: Path
+) -> None:
+    gate = asyncio.Event()
+    body = json.dumps(answered("Two files.")).encode()
+    async with (
+        Provider(Answer(body=body, content_type="application/json", silence=gate)) as provider,
+        program(services, (120, 40), ref=str(recording)) as (pilot, screen),
+    ):
+        for _ in range(2):
+            screen.send_or_run(Send(f"/explain --to {provider.url}"))
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(lambda: isinstance(pilot.app.screen, ExplainScreen))
+        await pilot.press("m")
+        await until(lambda: "nothing is known yet" in told(pilot.app))
+        gate.set()
+        await seen(pilot, "m masks what had no effect")
+        await pilot.press("m")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("n")
+        await until(lambda: pilot.app.screen is screen)
+        screen.send_or_run(Send("/explain --to rehearsal"))
+        await until(lambda: isinstance(pilot.app.screen, ExplainScreen))
 
 
 def test_words_are_read_as_on_the_command_line() -> None:

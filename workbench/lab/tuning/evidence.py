@@ -8,9 +8,10 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
+from workbench.config.resampling import bootstrap_interval
 from workbench.config.text import percent
 from workbench.context.policy_files import short_policy_name
-from workbench.lab.noise import UNLIKELY, bootstrap_interval, chance_of
+from workbench.lab.noise import UNLIKELY, chance_of
 from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.scoring import Figures
 from workbench.lab.tuning.tune_corpus import TuneResult

@@ -88,6 +88,7 @@ async def replay_shown_request(host: Host, argument: str) -> None:
     "explain the answer",
     "what the answer to the request in view depended on: send it again with items left out; m masks what had no effect",
     argument="[WORDS]",
+    once=True,
 )
 async def explain_answer(host: Host, argument: str) -> None:
     """Explain the answer, with options as on the command line: `--groups --to local`."""

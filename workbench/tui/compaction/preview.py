@@ -38,6 +38,7 @@ from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
+from workbench.tui.widgets.report import Report
 from workbench.tui.widgets.wrapped_lines import FigureTable
 from workbench.views.compaction_values import CompactionOutcome
 from workbench.views.values import FILE
@@ -59,6 +60,8 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         Binding("y", "agree", "compact at once", id="preview.agree", priority=True),
         Binding("enter", "draft", "make the draft", id="preview.draft"),
         Binding("d", "digest", "make the draft without a model", id="preview.digest"),
+        Binding("J", "judge", "judge the summary: what can still be answered", id="preview.judge"),
+        Binding("ctrl+r", "judge", "the same, while you edit it", id="preview.judge-edited", priority=True),
         Binding("ctrl+s", "accept", "accept the draft", id="preview.accept", priority=True),
         Binding("ctrl+l", "add", "put the chosen lost facts back, or all", id="preview.add", priority=True),
     ]
@@ -295,6 +298,22 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._show_draft(made)
         self.editor.replace("\n".join(printable_lines(made.summary)), (0, 0), self.editor.document.end)
         self.notify(f"{len(chosen):,} put back; Ctrl+Z in the summary undoes that", markup=False)
+
+    def action_judge(self) -> None:
+        """Judge the draft, or before there is one the summary that needs no model."""
+        if self.stage in ("look", "draft"):
+            self._judge()
+
+    @work(exclusive=True, group="judge")
+    async def _judge(self) -> None:
+        from workbench.judge.quick import judgement_rows  # late: not needed for the first frame
+
+        try:
+            judged = await self._host.model.judge_draft(await self._current() if self.stage == "draft" else None)
+        except WorkbenchError as error:
+            self._fail(str(error))
+            return
+        self.app.push_screen(Report("judge", judgement_rows(judged)))
 
     # The end
 

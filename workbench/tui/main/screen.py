@@ -168,7 +168,8 @@ class MainScreen(SessionPanes):
         if why_not:
             self.show_notice(f"{command.title}: {why_not}", "warning")
             return
-        self.run_worker(self._carry_out(command, argument), name=command.name, group="commands")
+        if not (command.once and any(each.name == command.name and each.is_running for each in self.workers)):
+            self.run_worker(self._carry_out(command, argument), name=command.name, group="commands")
 
     async def _carry_out(self, command: Command, argument: str) -> None:
         try:

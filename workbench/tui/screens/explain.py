@@ -163,7 +163,11 @@ class ExplainScreen(ModalScreen[frozenset[int]]):
 
     def action_mask(self) -> None:
         """Close, and ask about masking what had no effect."""
-        if self._found is not None and self._found.dead_weight:
+        if self._found is None:
+            self._host.show_notice("nothing is known yet: the search goes on", "warning")
+        elif not self._found.dead_weight:
+            self._host.show_notice("nothing to mask: there is no item without effect", "warning")
+        else:
             self.dismiss(self._job.events_of(each.unit for each in self._found.dead_weight))
 
     def action_copy(self) -> None:

@@ -48,6 +48,8 @@ class Command:
     """The possible arguments, for completion."""
     why_not: Callable[[Host], str] | None = None
     """Why it cannot run now; empty if it can."""
+    once: bool = False
+    """Whether it is not started again while it runs, because it costs something or opens a screen of its own."""
 
     @property
     def needs_argument(self) -> bool:
@@ -95,12 +97,15 @@ class Commands:
         argument: str = "",
         arguments: Callable[[], Iterable[str]] | None = None,
         why_not: Callable[[Host], str] | None = None,
+        once: bool = False,
     ) -> Callable[[Function], Function]:
         """Register a function; `text` is its help. Its name is also its slash command, unless `slashes` is given."""
         shown = (name,) if slashes is None else slashes
 
         def register(run: Function) -> Function:
-            made = Command(name, title, text, self._group, run, keys, letters, shown, argument, arguments, why_not)
+            made = Command(
+                name, title, text, self._group, run, keys, letters, shown, argument, arguments, why_not, once
+            )
             self._made.append(made)
             return run
 
