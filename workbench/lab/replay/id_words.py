@@ -89,7 +89,7 @@ def is_pair(found: str) -> bool:
 
 
 def words_of_prose(answers: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """The words of pairs in answers that stand alone somewhere in a session: pairs with one of them are prose."""
+    """The words of pairs in answers that a session also has without the other: pairs with one of them are prose."""
     paired = {word for text in answers for pair in _PAIR.findall(text) for word in pair.split("-")}
     return {word for text in texts for word in paired.intersection(_ALONE.findall(text))} if paired else set()
 
