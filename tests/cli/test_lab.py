@@ -6,13 +6,17 @@ import csv
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.port_sessions import MASKED, write_port_session
 from support.talk import words
 from workbench.cli.main import main
+from workbench.lab.running.tasks import TaskOutcome
+from workbench.lab.running.workers import run_all
 
 
 @pytest.fixture
@@ -60,6 +64,26 @@ def test_json_has_the_figures_the_misses_and_the_sums(transcript: Path, capsys: 
     assert [row["misses"] for row in told["policies"]] == [0, 2]
     assert told["policies"][1]["tokens"] == 2 * masked["tokens"]
     assert told["failed"] == []
+
+
+@pytest.mark.parametrize("how", [["--json"], ["--csv", "-"]])
+def test_each_session_is_written_before_the_next_one_comes(
+    transcript: Path, how: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of sessions would not fit into memory."""
+    written: list[str] = []
+
+    def watched(*tasks: Any, **options: Any) -> Iterator[TaskOutcome]:
+        for outcome in run_all(*tasks, **options):
+            yield outcome
+            sys.stdout.flush()
+            written.append(capfd.readouterr().out)
+
+    monkeypatch.setattr("workbench.cli.lab.run_all", watched)
+    sources = [str(transcript), str(copy_of(transcript))]
+    assert main(["lab", *sources, "--policy", "recorded", "--jobs", "1", *how]) == 0
+    for source, text in zip(sources, written, strict=True):
+        assert [each for each in sources if each in text] == [source]
 
 
 def test_waste_is_told_below_the_table_and_in_json(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:

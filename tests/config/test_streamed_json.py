@@ -24,5 +24,5 @@ def test_a_streamed_object_is_printed_like_any_other(value: dict[str, Any], item
     with redirect_stdout(whole):
         print_json(value | {"items": items})
     with redirect_stdout(streamed):
-        print_streamed_json(value | {"items": iter(items)})
+        print_streamed_json((value | {"items": iter(items)}).items())
     assert streamed.getvalue() == whole.getvalue()

@@ -10,9 +10,9 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.lab.figures import FIGURES, policy_figures
 from workbench.lab.pages import MOST_PLOTS, lab_page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun, SourceRun
 
 POINTS = tuple(LabPoint(at, at * 3, 1_000 * at, True, 500, 1_000 * at - 500, int(at == 4)) for at in range(1, 6))
@@ -126,7 +126,7 @@ def test_parquet_has_a_row_per_session_and_policy_and_its_requests(tmp_path: Pat
         ("b", "recorded"),
         ("b", "layers"),
     ]
-    assert {name: rows[1][name] for name in FIGURES} == policy_figures([sources[0].runs[1]])
+    assert {name: rows[1][name] for name in FIGURES} == policy_figures(sources[0].runs[1])
     assert rows[0]["points"][3] == POINTS[3]._asdict()
 
 

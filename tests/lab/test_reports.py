@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.lab.reports import figures_by_policy, report_lines, summary_lines
+from workbench.lab.figures import CorpusFigures
+from workbench.lab.reports import report_lines, summary_lines
 from workbench.lab.values import (
     MISSED_IN_100,
     WHAT_COSTS,
@@ -20,12 +21,18 @@ def run(tokens: int, cost: float | None) -> PolicyRun:
     return PolicyRun("codex", 8_000, (LabPoint(1, 1, tokens, True, 0, tokens, 0),), (), (), 0, 0, 0, cost, 0)
 
 
+def figures_of(*sources: SourceRun) -> CorpusFigures:
+    figures = CorpusFigures()
+    assert list(figures.noting(sources)) == list(sources)
+    return figures
+
+
 def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
     known, unknown = SourceRun("a", "m", 1, (run(10, 0.5),)), SourceRun("b", "", 1, (run(20, None),))
-    assert [(row["tokens"], row["cost"]) for row in figures_by_policy([known, unknown])] == [(30, 0.5)]
+    assert [(row["tokens"], row["cost"]) for row in figures_of(known, unknown).rows] == [(30, 0.5)]
     assert "cost: without 1 session for whose model no price is known" in report_lines([known, unknown], 0)
     assert not any(line.startswith("cost: without") for line in report_lines([known, known], 0))
-    assert figures_by_policy([unknown])[0]["cost"] is None
+    assert figures_of(unknown).rows[0]["cost"] is None
 
 
 def test_one_session_without_a_price_says_whose_is_missing_and_what_helps() -> None:
@@ -66,7 +73,7 @@ def test_problems_of_one_kind_are_told_once() -> None:
     problems += [f"model: failed in way {'abc'[at]}" for at in (0, 0, 1, 2)]
     made = tuple(LabCompaction(1, 9, 1, 0, None, "m", problem) for problem in problems)
     source = SourceRun("a", "m", 1, (replace(run(1, None), compactions=made),))
-    assert summary_lines([source]) == [
+    assert summary_lines(figures_of(source).summaries) == [
         "summaries: 7 by m",
         "           3 times: too long: the summary had 549 tokens",
         "           2 times: model: failed in way a",

@@ -84,6 +84,7 @@ KNOWN = (
     *("console.log", "fileName", "read-only", "up-to-date", "Content-Type", "README.md", "process.env", "30 seconds"),
     *("UTF-8", "end-to-end", "100%", "__init__", "well-known", "Next Steps", "JSON.stringify", "real-time", "SHA256"),
     *("Promise.all", "Object.keys", "useMemo", "X-Request-Id", "day-to-day", "half-open-interval", "New York"),
+    *("case-sensitive", "third-party", "dry-run", "edge-case", "fine-grained", "load-balancer", "open-source"),
 )
 """What a model says by itself. It stands in the session as well."""
 

@@ -68,7 +68,7 @@ def run_check(options: argparse.Namespace) -> int:
     with Services() as services:
         _warn_of_unknown_model(asked.model, services)
         refs = [RECORDED, *([options.policy] if options.policy not in (None, RECORDED) else [])]
-        outcomes = replay_corpus(options, asked, named_policies(refs, asked, services), services)
+        outcomes = list(replay_corpus(options, asked, named_policies(refs, asked, services), services))
         runs = [run for outcome in outcomes for run in outcome.runs]
         found = [CheckedSource(run, check_limits(run, limits, _largest(run, asked, services))) for run in runs]
     failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]

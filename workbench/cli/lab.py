@@ -22,15 +22,17 @@ taken away `held` (the last of them). `waste` is as `waste --json` has it.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from workbench.cli.lab_judging import with_judgements
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WrongCall
+from workbench.config.output_files import STANDARD
 from workbench.config.text import counted, line_width, print_streamed_json
 from workbench.context.load import RECORDED
 from workbench.lab.pages import lab_page
@@ -42,6 +44,7 @@ from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine, status_line
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
 from workbench.lab.running.workers import run_all
+from workbench.lab.values import SourceRun
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -55,27 +58,43 @@ def run_lab(options: argparse.Namespace) -> int:
     file = next((ResultFile(kind, name) for kind, name in kinds.items() if name is not None), None)
     if file is not None:
         file.check_writable()
+    failed: list[tuple[str, str]] = []
     with Services() as services:
         policies = named_policies(options.policies or all_policies(), options_of(options), services)
-        outcomes = replay_corpus(options, options_of(options), policies, services)
+        is_streamed = options.json or options.csv == STANDARD
+        outcomes = replay_corpus(options, options_of(options), policies, services, is_streamed=is_streamed)
         if options.summarise:
-            outcomes = with_model_summaries(outcomes, options, services)
+            outcomes = with_model_summaries(list(outcomes), options, services)
         if options.judge:
             outcomes = with_judgements(outcomes, options.judge, services)
-    found = [run for outcome in outcomes for run in outcome.runs]
-    failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
-    if options.json:
+        found = _runs_of(outcomes, failed)
+        first = list(islice(found, 1))  # before anything is written: the call may be wrong
+        _write_results(chain(first, found), failed, file, is_json=options.json)
+    return 1 if failed and not first else 0
+
+
+def _runs_of(outcomes: Iterable[TaskOutcome], failed: list[tuple[str, str]]) -> Iterator[SourceRun]:
+    """The sessions, each as it comes. What failed is added to the list."""
+    for outcome in outcomes:
+        if outcome.error and not outcome.is_other:
+            failed.append((outcome.task.source, outcome.error))
+        yield from outcome.runs
+
+
+def _write_results(
+    found: Iterator[SourceRun], failed: Sequence[tuple[str, str]], file: ResultFile | None, *, is_json: bool
+) -> None:
+    if is_json:
         print_streamed_json(streamed_lab_json(found, failed))
-    elif file is not None:
+    elif file is None:
+        print("\n".join(report_lines(found, line_width())))
+    else:
         with file.open_result() as target:
             if file.kind == "parquet":
                 write_parquet(found, target)
             else:
-                text = lab_page(found, failed) if file.kind == "html" else lab_csv(found)
-                target.write(text.encode("utf-8", "replace"))  # the name of a file need not be text
-    else:
-        print("\n".join(report_lines(found, line_width())))
-    return 1 if failed and not found else 0
+                for text in [lab_page(found, failed)] if file.kind == "html" else lab_csv(found):
+                    target.write(text.encode("utf-8", "replace"))  # the name of a file need not be text
 
 
 def named_policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[LabPolicy, ...]:
@@ -90,25 +109,32 @@ def named_policies(refs: Sequence[str], asked: Options, services: Services) -> t
 
 
 def replay_corpus(
-    options: argparse.Namespace, asked: Options, policies: tuple[LabPolicy, ...], services: Services
-) -> list[TaskOutcome]:
-    """The outcome of every source that the command names. What cannot be read is named on standard error, or raises
-    WrongCall if it is the only source."""
+    options: argparse.Namespace,
+    asked: Options,
+    policies: tuple[LabPolicy, ...],
+    services: Services,
+    *,
+    is_streamed: bool = False,
+) -> Iterable[TaskOutcome]:
+    """The outcome of every source that the command names, as they come. What cannot be read is named on standard error,
+    or raises WrongCall if it is the only source. `is_streamed`: each is printed before the next one comes."""
     with status_line("looking for transcripts…"):
         entries = find_corpus(options.sources, services)
     made = LabTask("", policies, asked, waste=True)
     closed = [TaskOutcome(made._replace(source=each.ref), error=each.error) for each in entries if each.error]
     tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries if not each.error]
-    outcomes: list[TaskOutcome] = []
-    with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.source_bytes) as line:
+    others: list[str] = []
+    progress = ProgressLine(tasks, services.source_bytes, is_hidden=is_streamed and sys.stdout.isatty())
+    with KeptRuns(services, fresh=options.fresh) as kept, progress as line:
         replays = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept)
         for outcome in chain(closed, replays):
-            outcomes.append(outcome)
-            if outcome.error and not outcome.is_other:
+            if outcome.is_other:
+                others.append(outcome.task.source)
+            elif outcome.error:
                 if len(entries) == 1:
                     raise WrongCall(outcome.error)
                 line.print_line(f"· left out: {outcome.error}")
-        others = [outcome.task.source for outcome in outcomes if outcome.is_other]
+            yield outcome
         if others:
             more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
             named = f"{', '.join(others[:_NAMED])}{more}"
@@ -117,6 +143,5 @@ def replay_corpus(
             line.print_line(
                 f"· {counted(line.kept, 'source')} of {len(tasks):,} kept from before; --fresh replays them"
             )
-    if len(outcomes) == len(others):
+    if len(entries) == len(others):
         raise WrongCall(f"{' '.join(options.sources)}: no transcript found")
-    return outcomes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from workbench.config.errors import WorkbenchError
@@ -18,24 +18,19 @@ from workbench.lab.values import JudgedShare, SourceRun
 from workbench.sources.services import Services
 
 
-def with_judgements(outcomes: Sequence[TaskOutcome], wanted: int, services: Services) -> list[TaskOutcome]:
+def with_judgements(outcomes: Iterable[TaskOutcome], wanted: int, services: Services) -> Iterator[TaskOutcome]:
     """The outcomes with a judgement of every run. No model is asked."""
     reader = SourceReader(services)
-    made = []
     for outcome in outcomes:
-        if outcome.error or not outcome.runs:
-            made.append(outcome)
-            continue
+        runs = outcome.runs
         with status_line(f"judging {outcome.task.source}…"):
             try:
-                labs = reader.read_sources(outcome.task)
-                pairs = zip(outcome.runs, labs, strict=True)
+                labs = reader.read_sources(outcome.task) if runs else []
+                pairs = zip(runs, labs, strict=True)
                 runs = tuple(_judged(outcome.task, run, lab, wanted, services) for run, lab in pairs)
             except WorkbenchError as error:
                 print(printable(f"· {outcome.task.source}: not judged: {error}"), file=sys.stderr)
-                runs = outcome.runs
-        made.append(outcome._replace(runs=runs))
-    return made
+        yield outcome._replace(runs=runs)
 
 
 def _judged(task: LabTask, source_run: SourceRun, lab: LabSource, wanted: int, services: Services) -> SourceRun:

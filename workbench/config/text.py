@@ -8,8 +8,9 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 
@@ -210,11 +211,11 @@ def print_plain_json(value: Any, indent: int | None = 2) -> None:
     print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)
 
 
-def print_streamed_json(value: Mapping[str, Any]) -> None:
-    """The same as `print_json` of an object, for one with long lists: an iterator in it is written as a list, one item
-    after the other, so that only one of them is in memory as text."""
+def print_streamed_json(pairs: Iterable[tuple[str, Any]]) -> None:
+    """The same as `print_json` of an object with these pairs, for one with long lists: an iterator is written as a
+    list, one item after the other, so that only one of them is in memory. The pairs after it are asked for later."""
     between = "{\n"
-    for name, each in _with_schema(dict(value)).items():
+    for name, each in chain([("schema", SCHEMA)], pairs):
         sys.stdout.write(f"{between}  {_json_text(name, 2)}: ")
         between = ",\n"
         if not isinstance(each, Iterator):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from workbench.config.html_pages import html_page, page_text, theme_style
 from workbench.config.text import counted
+from workbench.lab.figures import CorpusFigures, policy_figures
 from workbench.lab.plots import COLOURS, session_plot
-from workbench.lab.reports import figures_by_policy, policy_figures
 from workbench.lab.values import ABOUT_MISSED, ABOUT_REREADING, MISSED_IN_100, REREADING, WHAT_COSTS, SourceRun
 
 MOST_PLOTS: Final = 60
@@ -59,11 +59,15 @@ svg { width: 100%; height: auto; display: block; overflow: visible; }
 """
 
 
-def lab_page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
+def lab_page(sources: Iterable[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
     """The whole page: the table, a bar per policy, a picture per session, and what was left out."""
-    rows = figures_by_policy(sources)
-    requests = sum(source.requests for source in sources)
-    size = f"{counted(len(sources), 'session')}, {counted(requests, 'request')}"
+    figures, shown = CorpusFigures(), list[SourceRun]()
+    for source in figures.noting(sources):
+        shown.append(source)
+        if len(shown) > MOST_PLOTS:
+            del shown[min(range(len(shown)), key=lambda at: (shown[at].requests, -at))]
+    rows = figures.rows
+    size = f"{counted(figures.sessions, 'session')}, {counted(figures.requests, 'request')}"
     body = [
         f"<h1>The lab</h1><p>{size}</p>",
         _table(rows),
@@ -71,12 +75,10 @@ def lab_page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = (
         "<h2>Input tokens</h2>",
         *_bars(rows),
     ]
-    largest = sorted(sources, key=lambda source: -source.requests)[:MOST_PLOTS]
-    shown = [source for source in sources if any(source is each for each in largest)]
     if shown:
         body.append(f"<h2>Tokens of each request</h2><p>{_key(rows)}</p>")
-    body += [_session(source, alone=len(sources) == 1) for source in shown]
-    if len(sources) > len(shown):
+    body += [_session(source, alone=figures.sessions == 1) for source in shown]
+    if figures.sessions > len(shown):
         body.append(f"<p>The {len(shown)} sessions with the most requests have a picture.</p>")
     if failed:
         body.append("<h2>Left out</h2>" + "".join(f"<p>{page_text(error)}</p>" for _, error in failed))
@@ -151,6 +153,6 @@ def _session(source: SourceRun, *, alone: bool) -> str:
     table = (
         ""
         if alone
-        else f"<details><summary>figures</summary>{_table([policy_figures([run]) for run in source.runs])}</details>"
+        else f"<details><summary>figures</summary>{_table([policy_figures(run) for run in source.runs])}</details>"
     )
     return f"<section><h2>{page_text(source.source)}</h2><p>{about}</p>{session_plot(source.runs)}{table}</section>"

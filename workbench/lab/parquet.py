@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import IO, Any
 
+from workbench.lab.figures import FIGURES, policy_figures
 from workbench.lab.optional_packages import import_extra
-from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabPoint, SourceRun
 
 _TEXTS = frozenset({"source", "model", "policy"})
 _FRACTIONS = frozenset({"misses_per_100", "missed_in_100", "reread_cost", "cost", "judged"})
+_AT_ONCE = 100
+"""How many sessions are in memory as rows."""
 
 
 def load_parquet() -> tuple[Any, Any]:
@@ -18,17 +21,20 @@ def load_parquet() -> tuple[Any, Any]:
     return import_extra("pyarrow", "--parquet"), import_extra("pyarrow.parquet", "--parquet")
 
 
-def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:
-    """Write one table. Raises WrongCall where the packages are missing."""
+def write_parquet(sources: Iterable[SourceRun], file: IO[bytes]) -> None:
+    """Write one table, some sessions at a time. Raises WrongCall where the packages are missing."""
     arrow, files = load_parquet()
-    rows = [
-        {"source": _text(source.source), "model": _text(source.model), "window": run.window}
-        | policy_figures([run])
-        | {"points": [point._asdict() for point in run.points]}
-        for source in sources
-        for run in source.runs
-    ]
-    files.write_table(arrow.Table.from_pylist(rows, _schema(arrow)), file)
+    schema, sources = _schema(arrow), iter(sources)
+    with files.ParquetWriter(file, schema) as writer:
+        while batch := list(islice(sources, _AT_ONCE)):
+            rows = [
+                {"source": _text(source.source), "model": _text(source.model), "window": run.window}
+                | policy_figures(run)
+                | {"points": [point._asdict() for point in run.points]}
+                for source in batch
+                for run in source.runs
+            ]
+            writer.write_table(arrow.Table.from_pylist(rows, schema))
 
 
 def _text(name: str) -> str:

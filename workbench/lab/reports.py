@@ -6,12 +6,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted, percent, printable, table
-from workbench.context.load import RECORDED
+from workbench.lab.figures import FIGURES, CorpusFigures, policy_figures
 from workbench.lab.noise import noise_lines
 from workbench.lab.values import (
     ABOUT_MISSED,
@@ -22,113 +22,25 @@ from workbench.lab.values import (
     PolicyRun,
     SourceRun,
 )
-from workbench.lab.waste.costs import WasteReport
-from workbench.lab.waste.output import merge_waste, waste_json, waste_lines
-
-FIGURES = (
-    "policy",
-    "requests",
-    "tokens",
-    "peak",
-    "overflows",
-    "compactions",
-    "lost",
-    "cut",
-    "masked",
-    "dropped",
-    "misses",
-    "missed_requests",
-    "misses_per_100",
-    "missed_in_100",
-    "reread_tokens",
-    "reread_cost",
-    "cache_read",
-    "cache_written",
-    "cost",
-    "invalid",
-    "judged",
-    "judged_probes",
-)
-"""The figures of a policy, in the order of the columns."""
+from workbench.lab.waste.output import waste_json, waste_lines
 
 
-def policy_figures(runs: Sequence[PolicyRun]) -> dict[str, Any]:
-    """The figures of one policy over one session or many. All runs have to be under that policy."""
-    return sum_figures([_run_figures(run) for run in runs])
-
-
-def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the figures of one policy over several sessions. Sessions without a known price add no cost."""
-    found: dict[str, Any] = {name: sum(row[name] or 0 for row in rows) for name in FIGURES if name != "policy"}
-    requests = found["requests"]
-    found |= {
-        "peak": max(row["peak"] for row in rows),
-        "misses_per_100": round(100 * found["misses"] / requests, 2) if requests else 0.0,
-        "missed_in_100": round(100 * found["missed_requests"] / requests, 2) if requests else 0.0,
-        "reread_cost": _sum_known([row["reread_cost"] for row in rows]),
-        "cost": _sum_known([row["cost"] for row in rows]),
-        "judged": _judged_mean(rows),
-    }
-    return {"policy": rows[0]["policy"]} | found
-
-
-def _sum_known(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return round(sum(known), 6) if known else None
-
-
-def _judged_mean(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The share of all questions that are still answered; None if none was asked."""
-    probes = sum(row["judged_probes"] for row in rows)
-    right = sum((row["judged"] or 0.0) * row["judged_probes"] for row in rows)
-    return round(right / probes, 4) if probes else None
-
-
-def _run_figures(run: PolicyRun) -> dict[str, Any]:
-    return {
-        "policy": run.policy,
-        "requests": len(run.points),
-        "tokens": run.tokens,
-        "peak": run.peak,
-        "overflows": run.overflows,
-        "compactions": len(run.compactions),
-        "lost": sum(each.lost for each in run.compactions),
-        "cut": run.cut,
-        "masked": run.masked,
-        "dropped": run.dropped,
-        "misses": len(run.misses),
-        "missed_requests": run.missed_requests,
-        "misses_per_100": 0.0,
-        "missed_in_100": 0.0,
-        "reread_tokens": run.reread_tokens,
-        "reread_cost": run.reread_cost,
-        "cache_read": run.cache_read,
-        "cache_written": run.cache_written,
-        "cost": run.cost,
-        "invalid": run.invalid,
-        "judged": run.judged.mean if run.judged else None,
-        "judged_probes": run.judged.probes if run.judged else 0,
-    }
-
-
-def figures_by_policy(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
-    """The figures of each policy over all sessions. Sessions without a known price add no cost."""
-    return [policy_figures(runs) for runs in zip(*(source.runs for source in sources), strict=True)] if sources else []
-
-
-def lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+def lab_json(sources: Iterable[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """All results, with every miss by name."""
-    return streamed_lab_json(sources, failed) | {"sources": [_source_json(source) for source in sources]}
+    found = streamed_lab_json(sources, failed)
+    return {name: list(each) if isinstance(each, Iterator) else each for name, each in found}
 
 
-def streamed_lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-    """The same with an iterator for `sources`: of thousands of sessions, only one is in memory in this form."""
-    return {
-        "sources": map(_source_json, sources),
-        "policies": figures_by_policy(sources),
-        "waste": waste_json(_all_waste(sources), items=False),
-        "failed": [{"source": name, "error": error} for name, error in failed],
-    }
+def streamed_lab_json(
+    sources: Iterable[SourceRun], failed: Sequence[tuple[str, str]] = ()
+) -> Iterator[tuple[str, Any]]:
+    """The same as pairs for `print_streamed_json`: of thousands of sessions, only one is in memory. What follows the
+    sessions is known when they have been written, and so is `failed`."""
+    figures = CorpusFigures()
+    yield "sources", map(_source_json, figures.noting(sources))
+    yield "policies", figures.rows
+    yield "waste", waste_json(figures.waste, items=False)
+    yield "failed", [{"source": name, "error": error} for name, error in failed]
 
 
 def _source_json(source: SourceRun) -> dict[str, Any]:
@@ -141,12 +53,8 @@ def _source_json(source: SourceRun) -> dict[str, Any]:
     }
 
 
-def _all_waste(sources: Sequence[SourceRun]) -> WasteReport:
-    return merge_waste([source.waste for source in sources if source.waste is not None])
-
-
 def _run_json(run: PolicyRun) -> dict[str, Any]:
-    return policy_figures([run]) | {
+    return policy_figures(run) | {
         "window": run.window,
         "missed": [miss._asdict() for miss in run.misses],
         "compacted": [each._asdict() for each in run.compactions],
@@ -154,15 +62,18 @@ def _run_json(run: PolicyRun) -> dict[str, Any]:
     }
 
 
-def lab_csv(sources: Sequence[SourceRun]) -> str:
+def lab_csv(sources: Iterable[SourceRun]) -> Iterator[str]:
     """A line per session and policy. `waste`: the tokens that the recorded session carried without need."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, ("source", "model", *FIGURES, "waste"))
     writer.writeheader()
+    yield file.getvalue()
     for source in sources:
+        file.seek(0)
+        file.truncate()
         about = {"source": source.source, "model": source.model, "waste": source.waste and source.waste.total.carried}
-        writer.writerows(about | policy_figures([run]) for run in source.runs)
-    return file.getvalue()
+        writer.writerows(about | policy_figures(run) for run in source.runs)
+        yield file.getvalue()
 
 
 _COLUMNS = (
@@ -185,25 +96,28 @@ _GIVE_WAY = ("cache read", "peak", "compactions", REREADING, "facts", "did not f
 fit."""
 
 
-def report_lines(sources: Sequence[SourceRun], width: int) -> list[str]:
+def report_lines(sources: Iterable[SourceRun], width: int) -> list[str]:
     """A table per session, and one for all sessions where there are several."""
+    figures, few = CorpusFigures(), list[SourceRun]()
+    for source in figures.noting(sources):
+        few = [*few, source] if figures.sessions <= _FEW else []
     found: list[str] = []
-    for source in sources if len(sources) <= _FEW else ():
+    for source in few:
         model = f", {source.model}" if source.model else ""
         found += [printable(f"{source.source}: {counted(source.requests, 'request')}{model}"), ""]
-        found += [*_table([policy_figures([run]) for run in source.runs], width), ""]
+        found += [*_table([policy_figures(run) for run in source.runs], width), ""]
         found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
-    rows = figures_by_policy(sources)
-    about = [*missed_lines(rows), *noise_lines(sources), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
-    alone = [*about, *_no_price(sources[0]), *_guessed_windows(sources)] if len(sources) == 1 else []
-    if len(sources) > 1:
-        requests = sum(source.requests for source in sources)
-        found += [f"{counted(len(sources), 'session')}, {counted(requests, 'request')}", ""]
+    rows = figures.rows
+    about = [*missed_lines(rows), *noise_lines(figures.missed)]
+    about += [WHAT_COSTS] if any(row["cost"] for row in rows) else []
+    if figures.sessions > 1:
+        found += [f"{counted(figures.sessions, 'session')}, {counted(figures.requests, 'request')}", ""]
         found += [*_table(rows, width), ""]
-        found += _below([*about, *_without_price(sources), *_guessed_windows(sources)])
-        found += _below(waste_lines(_all_waste(sources), width))
-    found += _below(alone) + _below(summary_lines(sources))
-    return found[:-1]
+        found += _below([*about, *_without_price(figures), *_guessed_windows(figures)])
+        found += _below(waste_lines(figures.waste, width))
+    else:
+        found += _below([*about, *(line for source in few for line in _no_price(source)), *_guessed_windows(figures)])
+    return [*found, *_below(summary_lines(figures.summaries))][:-1]
 
 
 def missed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -214,22 +128,26 @@ def missed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{MISSED_IN_100}: {ABOUT_MISSED}", *reread]
 
 
-def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
-    """Who wrote the summaries of compactions, and why the model did not. Empty where no model was asked."""
-    made = [each for source in sources for run in source.runs for each in run.compactions if run.policy != RECORDED]
-    if all(each.made_by == DIGEST and not each.problem for each in made):
+def summary_lines(summaries: Mapping[tuple[str, str], int]) -> list[str]:
+    """Who wrote the summaries of compactions, and why the model did not. Empty where no model was asked.
+
+    `summaries`: how many have the same writer and the same problem.
+    """
+    if all(made_by == DIGEST and not problem for made_by, problem in summaries):
         return []
-    writers = Counter(f"the {DIGEST}" if each.made_by == DIGEST else each.made_by for each in made)
+    writers: Counter[str] = Counter()
+    alike: dict[str, Counter[str]] = {}
+    for (made_by, problem), many in summaries.items():
+        writers[f"the {DIGEST}" if made_by == DIGEST else made_by] += many
+        if problem:
+            kind, _, text = problem.partition(": ")
+            words = f"{kind.replace('_', ' ')}: {text}" if text and " " not in kind else problem  # a failure has a kind
+            alike.setdefault(_FIGURES.sub("#", problem), Counter())[words] += many
     by_writer = ", ".join(f"{many:,} by {who}" for who, many in writers.most_common())
-    alike: dict[str, list[str]] = {}
-    for problem in (each.problem for each in made if each.problem):
-        kind, _, text = problem.partition(": ")
-        words = f"{kind.replace('_', ' ')}: {text}" if text and " " not in kind else problem  # a failure has a kind
-        alike.setdefault(_FIGURES.sub("#", problem), []).append(words)
-    often = sorted(alike.values(), key=len, reverse=True)
-    why = [f"{counted(len(each), 'time')}: {each[0]}" for each in often[:_REASONS]]
+    often = sorted(alike.values(), key=Counter.total, reverse=True)
+    why = [f"{counted(each.total(), 'time')}: {next(iter(each))}" for each in often[:_REASONS]]
     if len(often) > _REASONS:
-        why.append(f"{counted(sum(map(len, often[_REASONS:])), 'time')} for other reasons")
+        why.append(f"{counted(sum(each.total() for each in often[_REASONS:]), 'time')} for other reasons")
     return [printable(f"summaries: {by_writer}"), *(f"           {printable(each)}" for each in why)]
 
 
@@ -240,21 +158,20 @@ def _no_price(source: SourceRun) -> list[str]:
     return [printable(f"cost: no price is known for {source.model}; --model NAME takes the prices of another model")]
 
 
-def _without_price(sources: Sequence[SourceRun]) -> list[str]:
+def _without_price(figures: CorpusFigures) -> list[str]:
     """How many sessions add no cost. Empty where all of them do, or none."""
-    priced = [source for source in sources if all(run.cost is not None for run in source.runs)]
-    missing = len(sources) - len(priced)
-    return (
-        [f"cost: without {counted(missing, 'session')} for whose model no price is known"] if missing and priced else []
-    )
+    missing = figures.sessions - figures.priced
+    if not (missing and figures.priced):
+        return []
+    return [f"cost: without {counted(missing, 'session')} for whose model no price is known"]
 
 
-def _guessed_windows(sources: Sequence[SourceRun]) -> list[str]:
+def _guessed_windows(figures: CorpusFigures) -> list[str]:
     """Says where the window is a guess: it decides what does not fit and when policies compact."""
-    guessed = [run.window for source in sources for run in source.runs[:1] if run.is_window_guessed]
+    guessed = figures.guessed_windows
     if not guessed:
         return []
-    whose = "this session's model" if len(sources) == 1 else f"the model of {counted(len(guessed), 'session')}"
+    whose = "this session's model" if figures.sessions == 1 else f"the model of {counted(len(guessed), 'session')}"
     return [f"window: {guessed[0]:,} is a guess for {whose}; --window N sets it"]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.config.text import SCHEMA
-from workbench.lab.reports import lab_json, policy_figures
+from workbench.lab.figures import policy_figures
+from workbench.lab.reports import lab_json
 from workbench.lab.values import PolicyRun, SourceRun
 from workbench.library.frames import data_frame
 from workbench.library.pages import lab_page_of
@@ -27,7 +28,7 @@ class LabResult:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The figures of each policy: tokens, peak, compactions, misses, cost and more."""
-        return [policy_figures([run]) for run in self.run.runs]
+        return [policy_figures(run) for run in self.run.runs]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `workbench lab --json`."""

@@ -87,6 +87,16 @@ def test_plain_words_are_no_facts(answer: str) -> None:
     assert needs(AssistantMessage(answer)).facts == []
 
 
+def test_two_words_with_a_hyphen_are_a_name_where_neither_stands_alone() -> None:
+    answer = AssistantMessage("Deploy blue-harbor next.")
+    named = needs(UserMessage("the service is blue-harbor."), answer)
+    assert held(named, "name: blue-harbor") == {"blue-harbor"}
+    for said in ("a blue one", "into the harbor."):
+        assert held(needs(UserMessage(said), answer), "name: blue-harbor") == set()
+    prose = AssistantMessage("It is case-sensitive, hard-coded, read-only and from a third-party.")
+    assert needs(prose).facts == []
+
+
 def test_a_call_uses_its_values_and_not_the_names_of_its_parameters() -> None:
     found = needs(ToolCall("a", "edit_file", '{"file_path": "src/a.py", "time_limit": 120000, "line": 1295}'))
     assert {fact.text for fact in found.facts} == {"src/a.py", "1295"}

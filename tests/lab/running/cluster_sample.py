@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from support.talk import words
+from support.waiting import WaitLimit
 from workbench.lab.optional_packages import import_extra
 from workbench.lab.running.tasks import LabPolicy
 
@@ -20,30 +22,37 @@ def talk(number: int) -> str:
 
 
 class Cluster:
-    """A scheduler and two workers, started with their own commands."""
+    """A scheduler and its workers, started with their own commands."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
         self.scheduler = scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         assert scheduler.stderr is not None
         found = next(line for line in scheduler.stderr if b"Scheduler at:" in line)
         self.address = found.split()[-1].decode()
-        self.workers = [self.start_worker() for _ in range(2)]
+        self.workers = [self.start_worker() for _ in range(workers)]
 
-    def start_worker(self, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """One more worker."""
+    def start_worker(
+        self, environment: dict[str, str] | None = None, folder: Path | None = None
+    ) -> subprocess.Popen[bytes]:
+        """One more worker. `folder`: where it runs, if not where the others do."""
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard")
-        return self._started("worker", self.address, *options, environment=environment)
+        return self._started("worker", self.address, *options, environment=environment, folder=folder)
 
     def wait_for_workers(self, many: int) -> None:
-        """Until so many have joined."""
+        """Until so many are there. One that was killed is listed for a moment longer."""
+        limit = WaitLimit()
         with import_extra("distributed", "a test").Client(self.address) as client:
-            client.wait_for_workers(many, timeout=120)
+            while len(client.nthreads()) != many:
+                assert not limit.is_over
+                time.sleep(0.05)
 
-    def _started(self, *words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def _started(
+        self, *words: str, environment: dict[str, str] | None = None, folder: Path | None = None
+    ) -> subprocess.Popen[bytes]:
         call = [sys.executable, "-m", "dask", *words]
-        process = subprocess.Popen(call, cwd=self._folder, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(call, cwd=folder or self._folder, stderr=subprocess.PIPE, env=environment)
         self._processes.append(process)
         return process
 

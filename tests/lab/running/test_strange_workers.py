@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from lab.running.cluster_sample import POLICIES, Cluster, talk
 from support.held_files import held_file
+from support.waiting import GIVE_UP
 from workbench.cli.main import main
 from workbench.config.distribution import package_folder
 from workbench.lab.running.code_stamp import CodeStamp, StrangeWorker, own_stamp, stamp_difference
@@ -80,9 +82,65 @@ def test_a_scheduler_that_is_killed_ends_the_command_with_one_line(cluster: Clus
         process = subprocess.Popen([*call, "--cluster", cluster.address], stderr=subprocess.PIPE, text=True)
         held.next_reader()
         cluster.scheduler.kill()
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=GIVE_UP)
     assert process.returncode not in (0, -9)
     assert said.splitlines() == ["workbench: the connection to the cluster is lost"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
+def test_three_workers_give_the_result_of_one_machine_or_a_line_for_what_is_wrong(
+    other_code: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has other code, one is killed in the middle, and one lacks the files."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    for number in range(3):
+        (here / f"{number}.json").write_text(talk(number))
+    monkeypatch.chdir(here)
+    paths = [f"/proc/self/cwd/{number}.json" for number in range(3)]  # each process looks in its own folder
+    with held_file("3.json", talk(3)) as first, held_file("4.json", talk(4)) as second:
+        sources = [first.address, second.address, *paths]
+        call = ["lab", *sources, "--policy", "recorded", "--policy", "layers", "--json"]
+        cluster = Cluster(here, 1)
+        try:
+            strange, without_files = cluster.start_worker(other_code), cluster.start_worker(folder=elsewhere)
+            cluster.wait_for_workers(3)
+            assert main([*call, "--cluster", cluster.address]) != 0
+            said = capfd.readouterr()
+            assert said.out == ""
+            assert said.err.count("\n") == 1
+            assert "has other code" in said.err
+
+            strange.kill()
+            cluster.wait_for_workers(2)
+            started = [sys.executable, "-m", "workbench", *call, "--cluster", cluster.address]
+            process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            readers = {first.next_reader().pid, second.next_reader().pid}
+            assert readers == {cluster.workers[0].pid, without_files.pid}
+            cluster.workers[0].kill()
+            for held in (first, second):
+                held.let_go()
+            found, said_by_command = process.communicate(timeout=GIVE_UP)
+            assert process.returncode == 0
+            partial = json.loads(found)
+            assert [each["source"] for each in partial["sources"]] == sources[:2]
+            assert [each["source"] for each in partial["failed"]] == paths
+            assert said_by_command.splitlines() == [f"· left out: {each['error']}" for each in partial["failed"]]
+            assert all(" (worker tcp://127.0.0.1:" in each["error"] for each in partial["failed"])
+
+            without_files.kill()
+            cluster.start_worker()
+            assert main([*call, "--cluster", cluster.address]) == 0
+            on_cluster = capfd.readouterr()
+            assert "2 sources of 5 kept from before" in on_cluster.err
+        finally:
+            cluster.close()
+        assert main([*call, "--jobs", "1", "--fresh"]) == 0
+        on_one_machine = capfd.readouterr()
+    assert on_cluster.out == on_one_machine.out
+    assert partial["sources"] == json.loads(on_one_machine.out)["sources"][:2]
 
 
 def test_the_same_code_has_the_same_stamp_and_a_difference_is_named() -> None:

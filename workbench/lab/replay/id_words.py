@@ -7,7 +7,7 @@ The audit of a summary does not list them, because a session has too many. But i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _ID = re.compile(
     r"""(?<![A-Za-z0-9])(?:
@@ -39,6 +39,21 @@ _SMALL_WORDS = (
 )
 _JOINING = frozenset(_SMALL_WORDS.split())
 """A word with hyphens that has one of these is prose: `up-to-date`, `read-only`, `self-contained`."""
+_PAIR = re.compile(r"(?<![\w-])[a-z]{2,30}-[a-z]{2,30}(?![\w-])")
+_ALONE = re.compile(r"(?<![\w/.-])[a-z]{2,30}(?![\w/-]|\.\w)")
+_FORMS = re.compile(r".+(?:ed|ing|able|ible|ive|al|ly|ic|ent|ant|ary|less|wise)$")
+"""How the second word of a pair ends if the pair is an adjective: `hard-coded`, `case-sensitive`."""
+_PROSE_PAIRS = (
+    "agnostic aware back based bound case client code command compile counter cross cut date deep drop "
+    "effort error even ever example exact existing extra fail fast file first fix front grade green group half hard "
+    "heavy home house key large last left level life light like line list live lower main man mid mini more most name "
+    "near next null opt out own parent part party plain plus prone proof quick quote range rate real right root round "
+    "row safe scale second semi server side single site size small soft source space specific stand start state status "
+    "step stop style super text third three thread top trade tree true turn type under upper value version view way "
+    "wide work world x year yes zero"
+)
+_PAIRED = frozenset(_PROSE_PAIRS.split())
+"""Plain words of pairs that are prose: `third-party`, `server-side`, `command-line`."""
 _KNOWN_HEADERS = (
     "accept-encoding access-control-allow-origin cache-control content-disposition content-encoding content-length "
     "content-type user-agent set-cookie x-api-key x-forwarded-for x-requested-with"
@@ -59,13 +74,28 @@ def find_ids(word: str) -> Iterator[str]:
 
 
 def _is_prose(found: str) -> bool:
-    """Whether words with hyphens are prose, or a header that every model knows. Two plain words are prose."""
+    """Whether words with hyphens are prose, or a header that every model knows."""
     parts = found.split("-")
     if len(parts) < 2 or "/" in found or not all(parts):
         return False
     if found.islower() and all(map(str.isalpha, parts)):
-        return len(parts) < 3 or not _JOINING.isdisjoint(parts)
+        return not _JOINING.isdisjoint(parts) or (is_pair(found) and _is_adjective(parts))
     return found.casefold() in _HEADERS
+
+
+def is_pair(found: str) -> bool:
+    """Whether this is two plain words with a hyphen: a name such as `blue-harbor`, or prose."""
+    return _PAIR.fullmatch(found) is not None
+
+
+def words_of_prose(answers: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """The words of pairs in answers that a session also has without the other: pairs with one of them are prose."""
+    paired = {word for text in answers for pair in _PAIR.findall(text) for word in pair.split("-")}
+    return {word for text in texts for word in paired.intersection(_ALONE.findall(text))} if paired else set()
+
+
+def _is_adjective(parts: list[str]) -> bool:
+    return not _PAIRED.isdisjoint(parts) or _FORMS.fullmatch(parts[-1]) is not None
 
 
 def word_pieces(word: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import argument_values, key_of
 from workbench.compaction.values import FactKind
-from workbench.lab.replay.id_words import find_ids, word_pieces
+from workbench.lab.replay.id_words import find_ids, is_pair, word_pieces, words_of_prose
 from workbench.lab.replay.phrases import (
     all_measures,
     find_foreign_words,
@@ -88,17 +88,19 @@ class Needs:
         """Numbers with a unit, and their numbers among the facts."""
         self._names = self._find_names(events)
         """The names of people and things that answers use."""
+        answers = [event for event in events if isinstance(event.body, AssistantMessage | ToolCall)]
+        self._prose = words_of_prose(map(_searched, answers), map(_searched, events))
         self._pieces: set[str] = set()
         """The longest piece of each fact that is a word. A word that has none of these pieces holds no needed fact."""
         self._known: dict[str, tuple[int, ...]] = {}
         """By word: the facts in it."""
         self._dull: set[str] = set()
         """Words that were checked and hold no needed fact, which is nearly all words."""
-        for event in events:
-            if isinstance(event.body, AssistantMessage | ToolCall):
-                found = tuple(dict.fromkeys(self._used(event.body)))
-                if found:
-                    self.uses[event.seq] = found
+        for event in answers:
+            assert isinstance(event.body, AssistantMessage | ToolCall)
+            found = tuple(dict.fromkeys(self._used(event.body)))
+            if found:
+                self.uses[event.seq] = found
         self._starts = {fact.text[:_DIGITS] for fact in self.facts if fact.kind == "number"}
         """How the needed numbers begin."""
         self.holds: Mapping[int, tuple[int, ...]] = {}
@@ -113,7 +115,10 @@ class Needs:
     def _find_names(events: Sequence[Event]) -> set[str]:
         answers = (text_of(event.body.content) for event in events if isinstance(event.body, AssistantMessage))
         found = {phrase for text in answers for phrase in find_name_phrases(_plain(text))}
-        return without_prose(found, (_plain(text_for_model(event)) for event in events))
+        return without_prose(found, map(_searched, events))
+
+    def _is_name(self, found: str) -> bool:
+        return not is_pair(found) or self._prose.isdisjoint(found.split("-"))
 
     def _used(self, body: AssistantMessage | ToolCall) -> Iterator[int]:
         if isinstance(body, ToolCall):
@@ -132,7 +137,9 @@ class Needs:
             yield self._runs.setdefault(run, self._number(("identifier", run), run))
         for word in sorted(fact_words.odd_words(text)):
             named = list(_named(word))
-            numbered = (each for each in find_ids(word) if not any(each in name for _, name in named))
+            numbered = (
+                each for each in find_ids(word) if self._is_name(each) and not any(each in name for _, name in named)
+            )
             for kind, name in (*named, *(("identifier", each) for each in numbered)):
                 if not _COMMON.match(name):
                     yield self._number(key_of(kind, name), name)
@@ -240,6 +247,10 @@ def _plain(text: str) -> str:
     """The part of a text that is searched, without colours."""
     text = text[:LONGEST]
     return _COLOURS.sub("", text) if "\x1b" in text else text
+
+
+def _searched(event: Event) -> str:
+    return _plain(text_for_model(event))
 
 
 def plain_numbers(text: str) -> set[str]:

@@ -32,11 +32,14 @@ class ProgressLine:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
         thing: str = "source",
+        *,
+        is_hidden: bool = False,
     ) -> None:
-        """`weigh`: about how many bytes a source has; 0 where it is not known. `thing`: the word for a task."""
+        """`weigh`: about how many bytes a source has; 0 where it is not known. `thing`: the word for a task.
+        `is_hidden`: where results appear on the same terminal meanwhile."""
         self._weights = {task.source: weigh(task.source) or 1 for task in tasks}
         self._stream = stream or sys.stderr
-        self._is_shown = self._stream.isatty()
+        self._is_shown = self._stream.isatty() and not is_hidden
         self._clock = clock
         self._began = self._shown_at = clock()
         self._all = len(tasks)
@@ -87,7 +90,7 @@ def status_line(text: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    print(text, end="", file=sys.stderr, flush=True)
+    print(f"{_CLEAR}{text}", end="", file=sys.stderr, flush=True)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
 from workbench.context.knobs import closest_hint
-from workbench.lab.reports import FIGURES
+from workbench.lab.figures import FIGURES
 
 NAMES = tuple(name for name in FIGURES if name not in ("policy", "reread_cost"))
 """The figures that an objective may name: all that are always known, and the cost."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
 
-from workbench.lab.reports import sum_figures
+from workbench.lab.figures import sum_figures
 from workbench.lab.tuning.objective import Objective
 
 Figures = Mapping[str, Any]

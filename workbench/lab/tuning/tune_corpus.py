@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe_policy, load_policy, preset_names
 from workbench.context.policy_files import short_policy_name
-from workbench.lab.reports import policy_figures
+from workbench.lab.figures import policy_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.lab.running.workers import LabWorkers, Progress
@@ -82,7 +82,7 @@ class TuneCorpus:
             for run in outcome.runs:
                 if run.requests:
                     digest = sha256(f"{stamp}{run.source.removeprefix(outcome.task.source)}".encode()).hexdigest()
-                    rows = dict(zip(policies, (policy_figures([each]) for each in run.runs), strict=True))
+                    rows = dict(zip(policies, (policy_figures(each) for each in run.runs), strict=True))
                     found.append(TuneSession(run.source, digest, run.model, run.requests, rows))
         return found
 
@@ -101,7 +101,7 @@ class TuneCorpus:
                 raise WrongCall(outcome.error)
             for run in outcome.runs:
                 for policy, each in zip(fresh, run.runs, strict=True) if run.source in rows else ():
-                    rows[run.source][policy] = policy_figures([each])
+                    rows[run.source][policy] = policy_figures(each)
         return {policy: [rows[each.name][policy] for each in sessions] for policy in policies}
 
     def tasks_of(self, sessions: Sequence[TuneSession]) -> list[LabTask]:
