@@ -13,7 +13,7 @@ import pytest
 
 from support.terminal import WORKBENCH
 from support.waiting import GIVE_UP
-from workbench.config.signals import run_until_signal
+from workbench.config.signals import run_to_end, run_until_signal
 
 PROGRAM = """
 import asyncio, signal, sys
@@ -135,3 +135,23 @@ def test_every_command_ends_by_every_signal(tmp_path: Path, talk: Path, name: st
     assert program.returncode == 128 + number or (served and program.returncode == 0)
     assert b"Traceback" not in said
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["talk.json"]
+
+
+class Noticed:
+    """Notices that it is written out."""
+
+    is_written = False
+
+    def __repr__(self) -> str:
+        self.is_written = True
+        return "long"
+
+
+def test_a_large_result_is_handed_on_without_being_written_out() -> None:
+    result = Noticed()
+
+    async def work() -> Noticed:
+        return result
+
+    assert run_to_end(work()) is result
+    assert not result.is_written

@@ -63,6 +63,7 @@ def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.Se
     line = encode_event(data.draw(event))
     assert encode_event(decode_event(line)) == line
     assert encode_event(decode_event(json.loads(line))) == line
+    assert json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")) == line
     assert "\n" not in line
 
 

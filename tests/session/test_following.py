@@ -29,7 +29,7 @@ from workbench.live.stamps import FileStamp
 from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Event, Failure, Setting, UserMessage
 from workbench.session import current, following, opening
-from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, is_replaced
+from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, follow_session, is_replaced
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -388,3 +388,11 @@ async def test_a_session_of_an_agent_that_runs_is_followed_when_it_is_opened(
         on.model.new_session()
         await on.settled()
         assert on.following == ""
+
+
+def test_what_was_just_read_of_a_session_is_not_read_again() -> None:
+    with Services() as services, services.store.create([UserMessage("hello")]) as session:
+        follower = follow_session(services.store, session.id, len(session))
+        assert follower.read_if_changed(session.events).read is None
+        session.append(UserMessage("and more"))
+        assert follower.read_if_changed(session.events).read == session.events()

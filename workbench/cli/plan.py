@@ -135,7 +135,7 @@ def plan_summary_lines(found: FoundPlan) -> list[str]:
     guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     names = {"unattributed": "not in file"}
     parts = [f"{names.get(name, name)} {value:,}" for name, value in made.budget._asdict().items() if value]
-    sent, aside = sum(row.in_request for row in made.items), sum(made.items.asides.values())
+    sent, aside = sum(row.in_request for row in made.items.without_reasons()), sum(made.items.asides.values())
     never = f", {aside:,} more are never sent" if aside else ""
     model = printable(made.model) if made.model else "none named"
     lines = [

@@ -32,6 +32,18 @@ def run_until_signal(work: Coroutine[Any, Any, _T], end: Callable[[], object] | 
     return done
 
 
+def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """`asyncio.run` for work with a large result. Python would write the result out, as part of its task, and throw
+    the text away: it compares the handler of Ctrl+C, which knows the task, with the values of an enum."""
+    found: list[_T] = []
+
+    async def keep() -> None:
+        found.append(await work)
+
+    asyncio.run(keep())
+    return found[0]
+
+
 def stop_requested() -> asyncio.Event:
     """An event that Ctrl+C or SIGTERM sets. Call it before the address of a server is announced."""
     stopped = asyncio.Event()

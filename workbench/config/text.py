@@ -10,6 +10,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -112,9 +113,10 @@ def width(text: str) -> int:
     """The columns that a text takes."""
     if text.isascii():
         return len(text)
-    return sum(_columns(char) for char in text)
+    return sum(map(_columns, text))
 
 
+@cache
 def _columns(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me") or char in "\u200c\u200d":
         return 0
@@ -143,19 +145,23 @@ def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> list[str]:
     """Lines of a table of at most `most` columns of text; the columns in `right` are aligned to the right."""
-    cells = [[_shown(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(width(row[column]) for row in cells) for column in range(len(header))]
-    if most:
-        widths[-1] = max(8, min(widths[-1], most - sum(widths[:-1]) - 2 * (len(widths) - 1)))
-    lines = []
-    for row in cells:
-        shown = []
-        for column, cell in enumerate(row):
-            cell = fit_columns(cell, widths[column])
-            space = " " * (widths[column] - width(cell))
-            shown.append(space + cell if column in right else cell + space)
-        lines.append("  ".join(shown).rstrip())
-    return lines
+    padded: list[list[str]] = []
+    used = 0
+    for number, column in enumerate(zip(header, *rows, strict=True)):
+        cells = [*map(_shown, column)]
+        sizes = [*map(width, cells)]
+        widest, is_last = max(sizes), number == len(header) - 1
+        if is_last and most:
+            widest = max(8, min(widest, most - used))
+            cells = [fit_columns(cell, widest) for cell in cells]
+            sizes = [*map(width, cells)]
+        if number in right:
+            cells = [" " * (widest - size) + cell for cell, size in zip(cells, sizes, strict=True)]
+        elif not is_last:
+            cells = [cell + " " * (widest - size) for cell, size in zip(cells, sizes, strict=True)]
+        padded.append(cells)
+        used += widest + 2
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
 
 
 def line_width() -> int:

@@ -114,6 +114,11 @@ class Outline(NamedTuple):
         return self.tokens + self.limits.unattributed
 
     @property
+    def totals(self) -> Totals:
+        """The sums over its items."""
+        return Totals(self.tokens, self.tokens - self.framing, self.framing, self.original_tokens)
+
+    @property
     def fits(self) -> bool:
         """Whether it can be sent."""
         return not self.waiting and self.limits.need(self.tokens) <= self.limits.window
@@ -135,7 +140,7 @@ class Outline(NamedTuple):
             policy.name,
             request_verdict(limits, total, slots, self.waiting),
             Budget._make((*slots.values(), *rest)),
-            Totals(total, total - self.framing, self.framing, self.original_tokens),
+            self.totals,
             self.items,
             request_warnings(limits, total, slots, meter.guidance, (*base.cuts, *notes)),
             policy.history.mode == "fit" or policy.turn.drop_groups,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, NoReturn
@@ -46,6 +47,8 @@ _ENVELOPE = ("v", "seq", "id", "at", "kind")
 
 def without_surrogates(text: str) -> str:
     """`text` with each lone surrogate replaced by U+FFFD: a lone surrogate cannot be stored as UTF-8."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -116,7 +119,7 @@ def _checked(event: Event) -> tuple[Event, str]:
     version = fields.pop("v", VERSION)
     data = {"v": version, "seq": event.seq, "id": event.id, "at": event.at, "kind": kind, **fields}
     try:
-        line = _WRITER.encode(data)
+        line = _written(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
     settled = decode_event(line)
@@ -125,6 +128,14 @@ def _checked(event: Event) -> tuple[Event, str]:
     if isinstance(settled.body, Unknown) and not isinstance(body, Unknown):
         raise BadEvent(f"a {kind} event: expected values that this version can read")
     return settled, line
+
+
+def _written(data: dict[str, Any]) -> str:
+    """An object as JSON. msgspec writes texts and whole numbers as Python does, in a fraction of the time."""
+    if _SIMPLE.issuperset(map(type, data.values())):
+        with suppress(ValueError, OverflowError):  # half a surrogate pair, a very large number
+            return _QUICK_WRITER.encode(data).decode()
+    return _WRITER.encode(data)
 
 
 def _plain_values(body: Body) -> dict[str, Any]:
@@ -211,4 +222,6 @@ _NOT_JSON = (bytes, bytearray, memoryview, date, datetime, time, timedelta, Deci
 """Types that msgspec would write as text; Python's JSON module refuses them."""
 _FAST = msgspec.json.Decoder(ANY_LINE)
 _READER = json.JSONDecoder(parse_constant=_no_constant)
+_SIMPLE = frozenset({str, int, bool, type(None)})
+_QUICK_WRITER = msgspec.json.Encoder()
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)

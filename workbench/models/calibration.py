@@ -169,6 +169,8 @@ class Calibrator:
         self._last: ReportedSize | None = None
         self._samples = 0
         self._learnt_at = 0
+        self._known: Calibration | None = None
+        """What is known so far, once somebody asked."""
 
     def add_report(self, size: ReportedSize) -> float | None:
         """Add a report. Return the relative error of the estimate that was made before it."""
@@ -177,7 +179,7 @@ class Calibrator:
             error = self.calibration.estimate(size.items, size.framing, size.thinking) / size.reported - 1
             self._errors.append(abs(error))
         shrunk = self._last is not None and size.items < SHRUNK * self._last.items
-        self._last = size
+        self._last, self._known = size, None
         if self._small is None or size.items <= SMALL * self._smallest:
             self._small, self._smallest = size, min(size.items, self._smallest if self._small else size.items)
         if self._samples % self._every == 0:
@@ -191,7 +193,7 @@ class Calibrator:
 
     def learn(self) -> None:
         """Compute the numbers again, from all reports that are kept."""
-        self._learnt_at = self._samples
+        self._learnt_at, self._known = self._samples, None
         tried = [_learnt(self._sizes, self._prior, "none")]
         for which in ("turn", "all"):
             if any(size.thinking.kept_tokens(which) for size in self._sizes):
@@ -206,6 +208,11 @@ class Calibrator:
     @property
     def calibration(self) -> Calibration:
         """What is known so far."""
+        if self._known is None:
+            self._known = self._summed_up()
+        return self._known
+
+    def _summed_up(self) -> Calibration:
         if self._last is None or self._small is None:
             return Calibration(self._model, self._prior.factor, extra=self._prior.extra)
         numbers, last = self._numbers, self._last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 from typing import NamedTuple
 
 ROUNDS = 12
@@ -43,37 +44,29 @@ def _beyond(value: float, least: float, most: float) -> float:
 
 def _unbounded(equations: Sequence[Equation], unknowns: int, held: dict[int, float]) -> list[float]:
     free = [at for at in range(unknowns) if at not in held]
-    rows = []
-    for shares, total in equations:
-        left = total - sum(shares[at] * value for at, value in held.items())
-        rows.append(([shares[at] for at in free], left))
-    enough = CLOSE * max((abs(total) for _, total in rows), default=0) + TINY
-    weights = [1.0] * len(rows)
+    columns = [[float(shares[at]) for shares, _ in equations] for at in free]
+    rows = list(zip(*columns, strict=True))
+    totals = [total - sum(shares[at] * value for at, value in held.items()) for shares, total in equations]
+    enough = CLOSE * max(map(abs, totals), default=0) + TINY
+    weights = [1.0] * len(totals)
     found = [0.0] * len(free)
     for _ in range(ROUNDS if free else 0):
-        found = _solved(*_normal(rows, weights, len(free)))
+        found = _solved(*_normal(columns, totals, weights))
         weights = [
-            1 / max(enough, abs(total - sum(map(float.__mul__, map(float, shares), found)))) for shares, total in rows
+            1 / max(enough, abs(total - sum(map(mul, shares, found))))
+            for shares, total in zip(rows, totals, strict=True)
         ]
     values = dict(zip(free, found, strict=True)) | held
     return [values[at] for at in range(unknowns)]
 
 
 def _normal(
-    rows: Sequence[tuple[list[float], float]], weights: Sequence[float], size: int
+    columns: Sequence[Sequence[float]], totals: Sequence[float], weights: Sequence[float]
 ) -> tuple[list[list[float]], list[float]]:
     """The normal equations of weighted least squares."""
-    matrix = [[0.0] * size for _ in range(size)]
-    right = [0.0] * size
-    for (shares, total), weight in zip(rows, weights, strict=True):
-        for at, share in enumerate(shares):
-            if share:
-                scaled = share * weight
-                right[at] += scaled * total
-                line = matrix[at]
-                for other, second in enumerate(shares):
-                    line[other] += scaled * second
-    return matrix, right
+    scaled = [list(map(mul, column, weights)) for column in columns]
+    matrix = [[sum(map(mul, line, column)) for column in columns] for line in scaled]
+    return matrix, [sum(map(mul, line, totals)) for line in scaled]
 
 
 def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:

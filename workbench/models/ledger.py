@@ -245,7 +245,7 @@ class Ledger:
         if usage.request not in self._elsewhere:
             self.latest = row
             self._growth = self._growth.with_row(row)
-        if row.reported and row.prompt > 0 and row.estimate > 0:
+        if self._taught is None and row.reported and row.prompt > 0 and row.estimate > 0:
             learner = self._learnt.setdefault(row.model, Calibrator(row.model))
             learner.add_report(ReportedSize(row.estimate, 0, row.prompt))
         return row

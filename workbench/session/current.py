@@ -208,10 +208,11 @@ class CurrentSession:
     def prepare_to_ask(self, opened: OpenSession) -> None:
         """Do slow work before the first request: read the key store, and load litellm if the model needs it.
 
-        litellm is not loaded for a file: no model is asked before a session is made from it.
+        litellm is not loaded for another agent's session, in a file or in the store: it is mostly only looked at.
         """
         self.start_side_task(self._look_for_key(opened))
-        if self._warm and opened.session is not None and not is_built_in(opened.setup.model):
+        is_ours = opened.session is not None and opened.recorded is None
+        if self._warm and is_ours and not is_built_in(opened.setup.model):
             self.start_side_task(self._warm_up())
 
     async def _warm_up(self) -> None:
@@ -241,7 +242,7 @@ class CurrentSession:
         session = opened.session
         assert session is not None
         if opened.recorded is not None:  # through the proxy; read again to calibrate with its new reports
-            self._follower = follow_session(self._services.store, session.id)
+            self._follower = follow_session(self._services.store, session.id, len(opened.events))
             await self._follow(session.id, self._follower)
             return
         why_not = opened.why_read_only

@@ -69,6 +69,10 @@ class Follower:
         self._last: FileStamp | None = None
         self._sign = FOLLOWING
 
+    def has_read(self, stamp: FileStamp) -> None:
+        """Note that its contents are known already."""
+        self._pace.stamp = self._last = stamp
+
     def forget(self) -> None:
         """Read the file again at the next check, because the last contents were not used."""
         self._pace.stamp = None
@@ -102,8 +106,8 @@ def follow_file(ref: str, clock: Callable[[], float] = monotonic) -> Follower:
     return Follower(partial(session_stamp, path), clock)
 
 
-def follow_session(store: Store, ref: str) -> Follower:
-    """Follow a session of the store that another process writes."""
+def follow_session(store: Store, ref: str, known: int | None = None) -> Follower:
+    """Follow a session of the store that another process writes. `known`: how many of its events were read already."""
 
     def stamp() -> FileStamp | None:
         try:
@@ -112,7 +116,10 @@ def follow_session(store: Store, ref: str) -> Follower:
             return None
         return FileStamp(0, found.events, found.updated)
 
-    return Follower(stamp)
+    made, now = Follower(stamp), stamp()
+    if now is not None and now.size == known:
+        made.has_read(now)
+    return made
 
 
 def is_replaced(before: FileStamp, after: FileStamp) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.config.garbage import collector_paused
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
@@ -177,7 +178,8 @@ class RecordedSession:
         """Our count of each request of the conversation, and of the next one, without any factor."""
         plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
         main = self._is_main
-        return [plans.plan(mark).totals if main(mark) else None for mark in (*self.marks, self._next)]
+        with collector_paused():
+            return [plans.totals(mark) if main(mark) else None for mark in (*self.marks, self._next)]
 
     def unattributed(self, at: int | None) -> int:
         """The tokens of a request outside its rows, under any policy; None: the next request."""
@@ -193,21 +195,18 @@ class RecordedSession:
         counted = self._counted[-1] if self.lessons else None
         return self._next_totals.tokens if counted is None else self._estimated(self._next, counted)
 
-    @property
+    @cached_property
     def _next_totals(self) -> Totals:
         """Our calibrated count of the next request."""
-        return self._all_totals[-1]
+        return self._plans.totals(self._next)
 
     @cached_property
     def _all_totals(self) -> Sequence[Totals]:
-        """Our calibrated count of each request, and of the next one."""
+        """Our calibrated count of each request."""
         plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
         # Of requests outside the conversation that were not written down, only the report is known.
-        known = (mark.exact or self.holds_contents(mark) for mark in self.marks)
-        found = [
-            plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)
-        ]
-        return [*found, plans.plan(self._next).totals]
+        with collector_paused():
+            return [plans.totals(mark) if mark.exact or self.holds_contents(mark) else NO_TOTALS for mark in self.marks]
 
     def body(self, at: int) -> dict[str, Any] | None:
         """A request as it went over the wire, if the log has it."""
@@ -246,7 +245,7 @@ class RecordedSession:
     def listed(self) -> Sequence[ListedRequest]:
         """All requests in order."""
         found = []
-        for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=False), 1):
+        for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=True), 1):
             rest = None if mark.reported is None else mark.reported - totals.tokens
             known_rest = NOTHING if mark.reported is None else self._outside_rows(mark)
             found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), known_rest))

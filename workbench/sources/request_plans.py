@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import msgspec
 
+from workbench.context.arrange import Outline
 from workbench.context.control import CONTROL, compaction_range, in_effect
-from workbench.context.plan import ContextPlan
+from workbench.context.plan import ContextPlan, Totals
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -59,12 +60,17 @@ class RequestPlans:
 
     def plan(self, mark: RequestMark) -> ContextPlan:
         """The plan of a request."""
-        if mark.exact:
-            return self._plan_whole(mark)
+        return self._plan_whole(mark) if mark.exact else self._outline(mark).plan()
+
+    def totals(self, mark: RequestMark) -> Totals:
+        """The size of a request."""
+        return self._plan_whole(mark).totals if mark.exact else self._outline(mark).totals
+
+    def _outline(self, mark: RequestMark) -> Outline:
         walk = self._planners.get(mark.model)
         if walk is None or not walk.can_reach(mark.upto):
             walk = self._planners[mark.model] = _Walk(self._events, self._setup_for(mark.model), self._sizes)
-        return walk.plan(mark.upto)
+        return walk.outline(mark.upto)
 
     def _plan_whole(self, mark: RequestMark) -> ContextPlan:
         self._log.add_events(self._events)
@@ -100,17 +106,17 @@ class _Walk:
         """Whether it can get to an event: it only goes forward."""
         return self._at <= upto
 
-    def plan(self, upto: int) -> ContextPlan:
-        """The plan of everything up to an event."""
+    def outline(self, upto: int) -> Outline:
+        """What is sent of everything up to an event."""
         fresh = self._events[self._at : upto]
-        if any(map(self._reaches_back, fresh)):
+        if self._gone and any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
         if self._planner is None or any(isinstance(event.body, Compaction) for event in fresh):
             self._planner = self._restarted(self._events[:upto])
         else:
             self._planner.extend(fresh)
         self._at = upto
-        return self._planner.plan()
+        return self._planner.outline()
 
     def _reaches_back(self, event: Event) -> bool:
         """Whether an event refers to forgotten ones."""
@@ -131,7 +137,7 @@ class _Walk:
         seqs = {event.seq for event in covered}
         left = [event for event in known if event.seq not in seqs]
         without = self._setup.planner(event for event in left if not _speaks_of(event, seqs))
-        if without.plan().totals[:3] != planner.plan().totals[:3]:
+        if without.outline().totals[:3] != planner.outline().totals[:3]:
             return planner
         self._gone |= seqs
         self._names.update(name for event in covered for name in names_of(event))

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import read_to_end
+from workbench.config.garbage import collector_paused
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -197,6 +198,11 @@ def read_conversations(name: str, content: str | Tables, only: int = 0, path: st
 
     `path`: the path of the file, to read files that belong to it, such as sub-agents', as well.
     """
+    with collector_paused():
+        return _conversations(name, content, only, path)
+
+
+def _conversations(name: str, content: str | Tables, only: int, path: str) -> list[Recording]:
     if isinstance(content, Tables):
         return _of_database(content, only)
     if aider.recognises(content):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
+import msgspec
+
 from workbench.config.errors import WrongCall
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import NotRegularFile, TooLargeFile, open_regular_file, read_to_end
@@ -21,6 +23,7 @@ def _no_constant(name: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_QUICK: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 class Located(NamedTuple):
@@ -189,6 +192,10 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _one(name: str, number: int, line: str) -> Any:
+    try:
+        return _QUICK.decode(line)  # keys that many lines have are in memory once
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        pass  # it refuses more than JSON does, such as half a surrogate pair
     try:
         return json.loads(line, parse_constant=_no_constant)
     except ValueError as error:

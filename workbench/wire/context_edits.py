@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Body, Compaction, Override, Reasoning, ToolResult
@@ -90,10 +91,9 @@ class ProviderClearing:
 
     def decisions(self, edits: ProviderEdits) -> list[Override]:
         """The overrides that change with a request in which this was cleared."""
-        results = [seq for seq, tool in self._results.items() if tool not in edits.spared][: edits.results]
-        cleared = frozenset(results)
-        replies = list(self._thinking.values())[: edits.replies]
-        forgotten = frozenset(seq for each in replies for seq in each)
+        results = (seq for seq, tool in self._results.items() if tool not in edits.spared)
+        cleared = frozenset(islice(results, edits.results))
+        forgotten = frozenset(chain.from_iterable(islice(self._thinking.values(), edits.replies)))
         why = _why("tool result", edits.results, edits.result_tokens)
         made = [Override("mask", seq, seq, why, CLEARED, at_provider=True) for seq in sorted(cleared - self._cleared)]
         made += [Override("unmask", seq, seq, at_provider=True) for seq in sorted(self._cleared - cleared)]

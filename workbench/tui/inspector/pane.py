@@ -141,7 +141,7 @@ class InspectorPane(DecidingPane):
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Show another plan: compute an open question again, and show the changes."""
         self.detail.queries, self.detail.request = (new.queries, new.plan.size) if new else (None, 0)
-        if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
+        if new is None or old is None or old.plan is not new.plan or old.before is not new.before:
             self.row_list.found = None
             if new is not None and new.before is not None:
                 self._compare(new)
@@ -174,7 +174,7 @@ class InspectorPane(DecidingPane):
     async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
         found = await in_background(request_changes, shown.before, shown.plan)
-        if shown is self.shown:
+        if self.shown is not None and self.shown.plan is shown.plan:
             self.row_list.found = found
 
     @on(RowsView.Moved)

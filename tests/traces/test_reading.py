@@ -1,0 +1,38 @@
+"""Lines of JSON are read as Python's own module reads them, whichever parser comes first."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.errors import WrongCall
+from workbench.traces.reading import read_json
+
+TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values=st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), min_size=2, max_size=4), as_ascii=st.booleans())
+def test_each_line_is_the_value_that_json_gives(values: list[dict[str, object]], as_ascii: bool) -> None:
+    lines = [json.dumps(value, ensure_ascii=as_ascii) for value in values]
+    found = read_json("a file", "\n".join(lines))
+    assert [repr(each.value) for each in found.values] == [repr(json.loads(line)) for line in lines]
+
+
+@pytest.mark.parametrize("number", ["1e400", "-0", "1E5", "123456789012345678901234567890"])
+def test_numbers_are_those_of_python(number: str) -> None:
+    found = read_json("a file", f'{{"a": {number}}}\n{{}}')
+    assert repr(found.values[0].value["a"]) == repr(json.loads(number))
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "-Infinity", "01", "[1,]", '"\t"'])
+def test_what_is_no_json_is_refused_with_its_line(wrong: str) -> None:
+    with pytest.raises(WrongCall, match="a file: line 2: expected one JSON value on the line"):
+        read_json("a file", f'{{}}\n{{"a": {wrong}}}')
