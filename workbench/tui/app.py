@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Static
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
@@ -32,7 +32,6 @@ from workbench.tui.steady_app import SteadyApp
 from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
 from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
-from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:
@@ -320,6 +319,10 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
                 screen = self.screen
                 if not isinstance(screen, ModalScreen) or not type(screen).__module__.startswith("workbench."):
                     return False
+                from textual.widgets import Input, TextArea  # late: the first frame has none
+
+                from workbench.tui.widgets.filter_field import FilterField
+
                 typed = screen.focused
                 if parameters == (True,):
                     return True
