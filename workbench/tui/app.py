@@ -50,6 +50,9 @@ GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-backgro
 WATCH = 2.0
 """Seconds between two checks of the themes folder and of the terminal."""
 
+FRAME = 0.01
+"""Seconds for the thread that writes the first frame, before an import keeps it from running."""
+
 MOST_WARNINGS = 5
 """The most broken files or keys to report at once: a folder may have thousands."""
 
@@ -73,12 +76,13 @@ def _hits() -> type[Provider]:
 
 
 class Opening(Screen[None]):
-    """The first frame, until the main screen is ready. Keeps what is typed meanwhile."""
+    """The first frame, until the main screen is ready. Shows and keeps what is typed meanwhile."""
 
     CSS = """
     Opening { background: $background; color: $quiet; }
     Opening Static { height: 1; padding: 0 1; }
     Opening #name { background: $panel; color: $primary; text-style: bold; }
+    Opening #typed { dock: bottom; margin: 0 1 1 1; color: $foreground; }
     """
 
     def __init__(self) -> None:
@@ -86,14 +90,18 @@ class Opening(Screen[None]):
         self.typed = ""
 
     def compose(self) -> ComposeResult:
-        """The first two lines, as the main screen has them."""
+        """The first two lines, as the main screen has them, and a line where its composer will be."""
         yield Static("Workbench", id="name", markup=False)
         yield Static("opening…", markup=False)
+        yield Static(id="typed", markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        """Keep the key for the composer."""
-        if event.is_printable and event.character:
+        """Show the key, and keep it for the composer."""
+        if event.key == "backspace":
+            self.typed = self.typed[:-1]
+        elif event.is_printable and event.character:
             self.typed += event.character
+        self.query_one("#typed", Static).update(self.typed)
 
 
 class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
@@ -189,6 +197,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     @work
     async def _begin(self) -> None:
         """Show the main screen, after the first frame."""
+        await asyncio.sleep(FRAME)
         make = await asyncio.wrap_future(background(self._load))
         self._main = make()
         opening = self.screen
