@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from bench import material
-from bench.harness import Row, Scale, Work, absolute, beside, rounds, timed
+from bench.harness import Row, Scale, Work, beside, in_units, rounds, timed
 from workbench.compaction.audit import audit_summary
 from workbench.compaction.digest import make_digest
 from workbench.compaction.selection import select_range
@@ -16,8 +16,8 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.log.events import Event
 
-LIMIT = 0.250
-"""Seconds, for the longer transcript."""
+LIMIT = 21
+"""For the longer transcript."""
 LINEAR = 2.5
 """Twice the length may take so many times as long."""
 TEXTS = 4
@@ -67,5 +67,5 @@ def run(scale: Scale) -> Iterator[Row]:
     found = rounds(works, scale.repeats)
     size = f"{characters / 1e6:g} MB"
     for step in ("selection", "digest", "audit"):
-        yield absolute(f"{step} of {size}", found[f"{step} whole"], below=LIMIT)
+        yield in_units(f"{step} of {size}", found, f"{step} whole", LIMIT)
         yield beside(f"{step} of {size}, by half of it", found, f"{step} whole", f"{step} half", "ours", LINEAR)

@@ -48,7 +48,8 @@ def run(scale: Scale) -> Iterator[Row]:
 
 def percent(name: str, share: float, at_most: float) -> Row:
     """An error as a row."""
-    return Row(name, max(share * 100, 1e-6), "%", target=Target("at most", at_most, "ours"))
+    error = max(share * 100, 1e-6)
+    return Row(name, error, "%", 100.0, "the report", error / 100, Target("at most", at_most / 100))
 
 
 def estimate_errors(session: RecordedSession) -> list[float]:

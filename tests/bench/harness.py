@@ -1,21 +1,30 @@
-"""Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target."""
+"""Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target.
+
+A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
+the machine. Where peer or yardstick moved too much, there is no verdict.
+"""
 
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
+from functools import cache
+from statistics import median, quantiles
 from typing import Literal, NamedTuple
+
+from bench import material
+from workbench.log.codec import encode_event
 
 now = time.process_time
 """The clock for computing, in seconds: the processor's time, so that a busy machine does not decide."""
 wall = time.perf_counter
 """The clock for what waits on the disk, in seconds."""
 
-Unit = Literal["s", "MiB", "MB/s", "%"]
+Unit = Literal["s", "MiB", "MB/s", "%", "times"]
 Work = Callable[[], float]
 """Does something and gives a figure of its own, mostly how long the part of it took that counts."""
 
@@ -58,25 +67,20 @@ TINY = Scale(
 """For the test of the suite itself; its figures mean nothing."""
 
 
+STEADY = 0.2
+"""How far the middle half of a yardstick's rounds may differ, as a share of their median, for a verdict."""
+
+
 class Target(NamedTuple):
-    """What a figure should reach."""
+    """What the ratio of a row should reach."""
 
-    rule: Literal["at most", "at least", "below"]
+    rule: Literal["at most", "at least"]
     limit: float
-    of: Literal["ratio", "ours"]
-
-    def met(self, row: Row) -> bool:
-        """Whether the row reaches it."""
-        value = row.ours if self.of == "ours" else row.ratio
-        assert value is not None, "a target for the ratio needs a peer"
-        if self.rule == "at least":
-            return value >= self.limit
-        return value <= self.limit if self.rule == "at most" else value < self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure, beside its peer's where it has one."""
+    """One figure, beside its peer's or the yardstick's where it has one."""
 
     name: str
     ours: float
@@ -86,28 +90,38 @@ class Row:
     ratio: float | None = None
     """Ours by the peer's; where being faster is the aim, the peer's time by ours."""
     target: Target | None = None
+    moved: float = 0.0
+    """How far the peer moved between the rounds."""
 
     @property
     def ok(self) -> bool | None:
-        """Whether the target is met; None without one."""
-        return None if self.target is None else self.target.met(self)
+        """Whether the target is met; None without one, and where the peer moved too much to tell."""
+        if self.target is None or self.moved > STEADY:
+            return None
+        assert self.ratio is not None, "a target needs a peer"
+        return self.ratio >= self.target.limit if self.target.rule == "at least" else self.ratio <= self.target.limit
 
 
 def beside(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_most: float | None = None) -> Row:
     """Ours as a multiple of the peer's."""
-    target = None if at_most is None else Target("at most", at_most, "ratio")
-    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(ours, peer), target)
+    target = None if at_most is None else Target("at most", at_most)
+    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(ours, peer), target, found.moved(peer))
 
 
 def faster(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_least: float | None = None) -> Row:
     """How many times faster than the peer."""
-    target = None if at_least is None else Target("at least", at_least, "ratio")
-    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(peer, ours), target)
+    target = None if at_least is None else Target("at least", at_least)
+    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(peer, ours), target, found.moved(peer))
 
 
-def absolute(name: str, ours: float, *, below: float | None = None, unit: Unit = "s") -> Row:
-    """A figure that stands alone."""
-    return Row(name, ours, unit, target=None if below is None else Target("below", below, "ours"))
+def in_units(name: str, found: Rounds, ours: str, at_most: float) -> Row:
+    """Ours as a multiple of the yardstick's."""
+    return beside(name, found, ours, found.yardstick, found.yardstick, at_most)
+
+
+def absolute(name: str, ours: float, *, unit: Unit = "s") -> Row:
+    """A figure that stands alone, without a target."""
+    return Row(name, ours, unit)
 
 
 @contextmanager
@@ -129,11 +143,38 @@ def timed(work: Callable[[], object], clock: Callable[[], float] = now) -> float
     return clock() - start
 
 
+class Yardstick(NamedTuple):
+    """What does not change with the program, and takes as long as the machine lets it."""
+
+    name: str
+    work: Work
+
+
+@cache
+def _corpus() -> list[str]:
+    return [encode_event(event) for event in material.log(2_000)]
+
+
+def _parsed() -> float:
+    lines = _corpus()
+    return timed(lambda: [json.loads(line) for line in lines])
+
+
+PARSING = Yardstick("json.loads of 2,000 lines", _parsed)
+"""For what the processor does."""
+
+
 class Rounds:
     """The figures of several works, round by round."""
 
-    def __init__(self, figures: Mapping[str, Sequence[float]]) -> None:
+    def __init__(self, figures: Mapping[str, Sequence[float]], yardstick: str = "") -> None:
         self._figures = figures
+        self.yardstick = yardstick
+        """Its name among the works."""
+
+    def also(self, name: str, figures: Sequence[float]) -> Rounds:
+        """With the figures of one more work, which it left in the same rounds."""
+        return Rounds({**self._figures, name: figures}, self.yardstick)
 
     def __getitem__(self, name: str) -> float:
         """The median of one work."""
@@ -143,14 +184,28 @@ class Rounds:
         """Two works of the same round, one by the other; the median of that."""
         return median(a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True))
 
+    def moved(self, name: str) -> float:
+        """How far the middle half of the rounds of one work differ, or all where they are few, by their median."""
+        found = self._figures[name]
+        low, *_, high = quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 2
+        return (high - low) / median(found)
 
-def rounds(works: Mapping[str, Work], repeats: int, *, gc_on: bool = False, warm_up: bool = True) -> Rounds:
-    """Let the works take turns, so that a slow spell of the machine falls on all of them.
+
+def rounds(
+    works: Mapping[str, Work],
+    repeats: int,
+    *,
+    gc_on: bool = False,
+    warm_up: bool = True,
+    yardstick: Yardstick = PARSING,
+) -> Rounds:
+    """Let the works and the yardstick take turns, so that a slow spell of the machine falls on all of them.
 
     The first round is to warm up and does not count; what takes long needs none.
     """
-    figures: dict[str, list[float]] = {name: [] for name in works}
+    taking_turns = {**works, yardstick.name: yardstick.work}
+    figures: dict[str, list[float]] = {name: [] for name in taking_turns}
     with collector(gc_on):
-        for name in list(works) * (repeats + warm_up):
-            figures[name].append(works[name]())
-    return Rounds({name: found[warm_up:] for name, found in figures.items()})
+        for name in list(taking_turns) * (repeats + warm_up):
+            figures[name].append(taking_turns[name]())
+    return Rounds({name: found[warm_up:] for name, found in figures.items()}, yardstick.name)

@@ -1,4 +1,4 @@
-"""Other agents' sessions: a thousand files are listed in under a second, and the second time in far less."""
+"""Other agents' sessions: a thousand files are listed at once, and the second time in far less."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.harness import Row, Scale, absolute, beside, rounds, timed
+from bench.harness import Row, Scale, beside, in_units, rounds, timed
 from workbench.live.finder import AgentSessionFinder
 
 FILES = 1_000
@@ -25,7 +25,7 @@ def run(scale: Scale) -> Iterator[Row]:
             "known": lambda: timed(known.find_sessions),
         }
         found = rounds(works, scale.repeats)
-    yield absolute(f"list {count:,} sessions of other agents", found["new"], below=1.0)
+    yield in_units(f"list {count:,} sessions of other agents", found, "new", 85)
     yield beside(f"list {count:,} sessions again", found, "known", "new", "the first time", at_most=0.3)
 
 

@@ -4,8 +4,6 @@ what a question costs that no litellm is needed for."""
 from __future__ import annotations
 
 import asyncio
-import resource
-import subprocess
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
@@ -13,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import material
-from bench.children import environment
-from bench.harness import Row, Scale, absolute, beside, collector, now, rounds, wall
-from bench.screen import OURS, QUIT
-from bench.turns import pauses_noted, setup_for
+from bench.children import STARTING, environment, processor_time
+from bench.harness import Row, Scale, Yardstick, beside, in_units, now, rounds, timed, wall
+from bench.screen import ONE_WORD, OURS, QUIT
+from bench.turns import BUSY, pauses_noted, setup_for
 from support.terminal import WORKBENCH, Terminal
 from workbench.compaction.compactor import Compactor
 from workbench.context.setup import PlanOptions
@@ -28,13 +26,12 @@ from workbench.rehearsal.in_process import rehearse
 END = "so-it-ends-here"
 """Stands in the last message of the log."""
 TYPED = "typed-meanwhile"
-READ = 1.0
-"""Seconds after the first frame."""
-COMPACTED = 5.0
-STILL = 0.1
-"""Seconds for which a screen may stand still."""
-ASKED = 1.0
-"""Seconds of processor's time."""
+READ = 3.0
+"""After the first frame."""
+COMPACTED = 400
+STILL = 20
+"""For which a screen may stand still, as a multiple of the pause beside a busy thread."""
+ASKED = 2.4
 
 
 def asking(scale: Scale) -> Iterator[Row]:
@@ -42,21 +39,14 @@ def asking(scale: Scale) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         places = {**environment(), "WORKBENCH_DATA_DIR": f"{folder}/data", "WORKBENCH_CONFIG_DIR": f"{folder}/config"}
         Path(folder, "a.txt").write_text("a line\n")
-        for name, form in (("ask, by the rehearsal model", ()), ("the same as JSON", ("--json",))):
-            spent = min(_asked(folder, places, form) for _ in range(scale.slow_repeats))
-            yield absolute(f"{name}, processor time", spent, below=ASKED)
-
-
-def _asked(folder: str, places: Mapping[str, str], form: tuple[str, ...]) -> float:
-    before = _children()
-    command = [*WORKBENCH, "ask", "-m", "rehearsal", "read a.txt", *form]
-    subprocess.run(command, cwd=folder, env=dict(places), check=True, capture_output=True)
-    return _children() - before
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+        command = (*WORKBENCH, "ask", "-m", "rehearsal", "read a.txt")
+        works = {
+            "ask, by the rehearsal model": partial(processor_time, command, places, folder),
+            "the same as JSON": partial(processor_time, (*command, "--json"), places, folder),
+        }
+        found = rounds(works, scale.slow_repeats, warm_up=scale.repeats > 1, yardstick=STARTING)
+    for name in works:
+        yield in_units(f"{name}, processor time", found, name, ASKED)
 
 
 def opening(scale: Scale) -> Iterator[Row]:
@@ -69,9 +59,10 @@ def opening(scale: Scale) -> Iterator[Row]:
                 log = chain(islice(material.messages(), size), [UserMessage(END)])
                 names[str(size)] = store.create(log, title=f"log {size}").id
         works = {size: partial(_read_and_typed, ref, places) for size, ref in names.items()}
-        found = rounds(works, scale.slow_repeats, warm_up=False)
+        waiting = Yardstick("a Textual app with one word, waited for", lambda: timed(ONE_WORD.work, wall))
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=waiting)
     few, many = names
-    yield absolute(f"log of {scale.stored:,} events, read and typed into", found[many], below=READ)
+    yield in_units(f"log of {scale.stored:,} events, read and typed into", found, many, READ)
     yield beside(f"log of {scale.stored:,} events, by a short one", found, many, few, f"of {scale.few:,}", at_most=2.0)
 
 
@@ -95,11 +86,15 @@ def compaction(scale: Scale) -> Iterator[Row]:
     rehearse()
     for who, gateway in (("the digest", None), ("the rehearsal model", Gateway())):
         pauses: list[float] = []
-        with collector(on=True):
-            times = [asyncio.run(_compacted(events, gateway, pauses)) for _ in range(max(1, scale.slow_repeats // 2))]
+        works = {"ours": partial(_spent, events, gateway, pauses), BUSY.name: BUSY.work}
+        found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False).also("pause", pauses)
         name = f"compaction of {scale.stored:,} events by {who}"
-        yield absolute(f"{name}, processor time", min(times), below=COMPACTED)
-        yield absolute(f"{name}, longest pause", max(pauses), below=STILL)
+        yield in_units(f"{name}, processor time", found, "ours", COMPACTED)
+        yield beside(f"{name}, longest pause", found, "pause", BUSY.name, BUSY.name, STILL)
+
+
+def _spent(events: list[Event], gateway: Gateway | None, pauses: list[float]) -> float:
+    return asyncio.run(_compacted(events, gateway, pauses))
 
 
 async def _compacted(events: list[Event], gateway: Gateway | None, pauses: list[float]) -> float:

@@ -17,12 +17,14 @@ from itertools import islice
 from pathlib import Path
 
 from bench import children, material
-from bench.harness import Row, Scale, absolute
+from bench.harness import Row, Scale, Target
 from workbench.context.planner import Planner
+from workbench.log.codec import encode_event
 from workbench.log.store import Store
 
 MIB = 1024 * 1024
-LIMIT = 50.0
+LIMIT = 6
+"""As a multiple of the session as JSON."""
 HOW = {"traced": "allocated by Python", "resident": "resident set"}
 
 
@@ -31,10 +33,12 @@ def run(scale: Scale) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "workbench.db"
         with Store.open(path) as store:
-            ref = store.create(islice(material.messages(), scale.some)).id
+            session = store.create(islice(material.messages(), scale.some))
+            ref, size = session.id, sum(len(encode_event(event).encode()) for event in session.events()) / MIB
         for mode, how in HOW.items():
             grown = _in_child(path, ref, mode)
-            yield absolute(f"memory, {scale.some:,} messages, {how}", grown, below=LIMIT, unit="MiB")
+            name, target = f"memory, {scale.some:,} messages, {how}", Target("at most", LIMIT)
+            yield Row(name, grown, "MiB", size, "the same as JSON", grown / size, target)
 
 
 def _in_child(path: Path, ref: str, mode: str) -> float:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from bench import material
-from bench.harness import Row, Scale, absolute
-from bench.turns import MODEL, PAUSE, pauses_noted, ready, setup_for
+from bench.harness import Row, Scale, in_units, rounds
+from bench.turns import BUSY, MODEL, PAUSE, pauses_noted, ready, setup_for
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import SummaryDraft
 from workbench.context.setup import PlanOptions
@@ -34,11 +34,15 @@ def run(scale: Scale) -> Iterator[Row]:
     with ready(CHUNKS) as (runner, gateway):
         for name, digest in (("by a model", False), ("by the digest", True)):
             pauses: list[float] = []
-            for _ in range(scale.slow_repeats):
+
+            def work(digest: bool = digest, pauses: list[float] = pauses) -> float:
                 gc.collect()
                 draft = runner.run(_compacted(events, gateway, digest, pauses))
                 assert draft.made_by == ("digest" if digest else MODEL), draft.problems
-            yield absolute(f"{size}, {name}, longest pause", max(pauses), below=PAUSE)
+                return pauses[-1]
+
+            found = rounds({"pause": work}, scale.slow_repeats, gc_on=True, warm_up=False, yardstick=BUSY)
+            yield in_units(f"{size}, {name}, longest pause", found, "pause", PAUSE)
 
 
 async def _compacted(events: list[Event], gateway: Gateway, digest: bool, pauses: list[float]) -> SummaryDraft:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -45,11 +44,11 @@ class _Child(NamedTuple):
 
     def seconds(self) -> float:
         """Of the processor, since it began."""
-        return _seconds(self.process)
+        return children.spent_by(self.process.pid)
 
     def all_seconds(self) -> float:
         """The same with its recorder."""
-        return sum(map(_seconds, (self.process, *self.process.children())))
+        return sum(children.spent_by(each.pid) for each in (self.process, *self.process.children()))
 
     async def settled(self) -> None:
         """Wait until neither it nor its recorder has anything to do; the recorder waits a little before it works."""
@@ -60,13 +59,6 @@ class _Child(NamedTuple):
             if now - before > IDLE:
                 since = wall()
             before = now
-
-
-def _seconds(process: psutil.Process) -> float:
-    if psutil.LINUX:  # as clock_getcpuclockid(3) names it: psutil counts in hundredths
-        return time.clock_gettime((~process.pid << 3) | 2)
-    used = process.cpu_times()
-    return float(used.user + used.system)
 
 
 def run(scale: Scale) -> Iterator[Row]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.children import environment
-from bench.harness import Row, Scale, absolute, beside, rounds, wall
+from bench.children import environment, spent_by
+from bench.harness import Row, Scale, Yardstick, in_units, rounds, wall
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import GIVE_UP
 
 WORD = "hello"
-ONE_WORD = f"""
+ONE_WORD_CODE = f"""
 from textual.app import App
 from textual.widgets import Static
 
@@ -31,6 +29,10 @@ OURS = "Workbench"
 """Stands in the first frame."""
 READY = "no model configured"
 """Stands in the welcome once a session is open."""
+TYPED = "zzz"
+"""In no frame before it is typed."""
+FIRST_FRAME, FIRST_TYPED = 1.15, 1.3
+IDLE = 0.85
 CALM = 0.005
 """The share of a processor below which a program that was started is taken for settled."""
 
@@ -41,26 +43,35 @@ def run(scale: Scale) -> Iterator[Row]:
         places = {**environment(), "WORKBENCH_DATA_DIR": f"{folder}/data", "WORKBENCH_CONFIG_DIR": f"{folder}/config"}
         works = {
             "ours": lambda: first_frame(WORKBENCH, OURS, places),
-            "word": lambda: first_frame((sys.executable, "-c", ONE_WORD), WORD, places),
+            "typed": lambda: first_frame(WORKBENCH, OURS, places, TYPED),
         }
         tiny = scale.repeats == 1
-        found = rounds(works, scale.slow_repeats, warm_up=not tiny)
-        yield beside("first frame of the screen", found, "ours", "word", "a Textual app with one word", at_most=1.5)
-        if Path("/proc/self/stat").exists():
-            share = idle(places, scale.idle, 0.0 if tiny else GIVE_UP)
-            yield absolute("processor's time of an idle second", share, below=0.01)
+        found = rounds(works, scale.repeats, warm_up=not tiny, yardstick=ONE_WORD)
+        yield in_units("first frame of the screen", found, "ours", FIRST_FRAME)
+        yield in_units("typing on the screen is seen", found, "typed", FIRST_TYPED)
+        share = {"idle": lambda: idle(places, scale.idle, 0.0 if tiny else GIVE_UP)}
+        yield in_units("processor's time of an idle second", rounds(share, 1, warm_up=False), "idle", IDLE)
 
 
-def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str]) -> float:
-    """Seconds from the start of a program to its first frame."""
-    start = wall()
+def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str], typed: str = "") -> float:
+    """The processor's time of a program until its first frame, or until what is typed into that is seen."""
     terminal = Terminal(command=program, **places)
     try:
         terminal.wait_for(text)
-        return wall() - start
+        if typed:
+            terminal.press(typed)
+            terminal.wait_for(typed)
+        return spent_by(terminal.process.pid)
     finally:
         terminal.press(QUIT)
         terminal.end()
+
+
+ONE_WORD = Yardstick(
+    "a Textual app with one word",
+    lambda: first_frame((sys.executable, "-c", ONE_WORD_CODE), WORD, environment()),
+)
+"""For what is on the screen."""
 
 
 def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:
@@ -82,12 +93,6 @@ def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:
 
 def spent(terminal: Terminal, seconds: float) -> float:
     """The share of a processor that the program takes over a while, during which its output is read."""
-    before, start = used(terminal.process.pid), wall()
+    before, start = spent_by(terminal.process.pid), wall()
     terminal.watch(seconds)
-    return (used(terminal.process.pid) - before) / (wall() - start)
-
-
-def used(process: int) -> float:
-    """Seconds of processor's time of a process, all its threads together."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (spent_by(terminal.process.pid) - before) / (wall() - start)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -82,9 +84,10 @@ def main(arguments: list[str] | None = None) -> int:
     scale = QUICK if options.quick else FULL
     if options.turns:
         scale = scale._replace(turns=options.turns)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), conditions()
     rows: list[tuple[str, Row]] = []
     crashed: list[str] = []
+    print(", ".join(f"{name}: {value}" for name, value in before.items()))
     print(_line(HEADER), flush=True)
     for name in options.names or BENCHMARKS:
         try:
@@ -95,9 +98,13 @@ def main(arguments: list[str] | None = None) -> int:
             crashed.append(name)
             print(f"{name} crashed:\n{traceback.format_exc()}", flush=True)
     seconds = time.perf_counter() - began
-    options.json.write_text(json.dumps(as_json(rows, scale, seconds, crashed), indent=1) + "\n", "utf-8")
+    options.json.write_text(json.dumps(as_json(rows, scale, seconds, crashed, before), indent=1) + "\n", "utf-8")
     over = [row.name for _, row in rows if row.ok is False]
-    print(f"{len(rows)} figures in {seconds:.0f} s, {len(over)} over their target; written to {options.json}")
+    unsure = [row.name for _, row in rows if row.target is not None and row.ok is None]
+    print(
+        f"{len(rows)} figures in {seconds:.0f} s, {len(over)} over their target, {len(unsure)} unsure; "
+        f"load {conditions()['load']} at the end; written to {options.json}"
+    )
     return 1 if crashed else 0
 
 
@@ -116,16 +123,31 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crashed: list[str]) -> dict[str, Any]:
-    """The results, with what they were measured on and how.
-
-    Of each result: `ours` and `peer` in `unit` (times in seconds); `ratio`, ours by the peer's, or the peer's time by
-    ours where the target is "at least"; `target`, a rule and a limit for `ratio` or for `ours`; `ok`, if it is met.
-    What a result does not have is null.
-    """
+def conditions() -> dict[str, Any]:
+    """What a figure may depend on beside the code."""
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "bytecode of the suite": "not written" if sys.dont_write_bytecode else "written",
+        "bytecode of what it starts": "written",
+    }
+
+
+def as_json(
+    rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crashed: list[str], before: dict[str, Any]
+) -> dict[str, Any]:
+    """The results, with what they were measured on and how.
+
+    Of each result: `ours` and `peer` in `unit` (times in seconds), the peer being a yardstick where there is no other;
+    `ratio`, ours by the peer's, or the peer's time by ours where the target is "at least"; `target`, a rule and a limit
+    for `ratio`; `moved`, how far the peer moved between the rounds; `ok`, if the target is met. What a result does not
+    have is null, and so is `ok` where the peer moved too far.
+    """
+    return {
+        **before,
+        "load at the end": conditions()["load"],
         "scale": scale._asdict(),
         "seconds": seconds,
         "crashed": crashed,
@@ -139,6 +161,7 @@ def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crash
                 "peer_name": row.peer_name,
                 "ratio": row.ratio,
                 "target": None if row.target is None else row.target._asdict(),
+                "moved": row.moved,
                 "ok": row.ok,
             }
             for benchmark, row in rows
@@ -149,12 +172,11 @@ def as_json(rows: Iterable[tuple[str, Row]], scale: Scale, seconds: float, crash
 def cells(row: Row) -> tuple[str, ...]:
     """A row of the table."""
     peer = "" if row.peer is None else f"{shown(row.peer, row.unit)} {row.peer_name}"
-    ratio = "" if row.ratio is None else f"{row.ratio:,.2f}"
-    target = ""
+    ratio = "" if row.ratio is None else f"{row.ratio:,.2f}" if row.ratio >= 0.1 else f"{row.ratio:.4f}"
+    target = ok = ""
     if row.target is not None:
-        limit = shown(row.target.limit, row.unit) if row.target.of == "ours" else f"{row.target.limit:,g}"
-        target = f"{ {'at most': '<=', 'at least': '>=', 'below': '<'}[row.target.rule] } {limit}"
-    ok = {True: "ok", False: "over", None: ""}[row.ok]
+        target = f"{ {'at most': '<=', 'at least': '>='}[row.target.rule] } {row.target.limit:,g}"
+        ok = {True: "ok", False: "over", None: f"unsure: yardstick moved {row.moved:.0%}"}[row.ok]
     return row.name, shown(row.ours, row.unit), peer, ratio, target, ok
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row, Scale, Target, Work, beside, now, rounds, wall
+from bench.harness import Row, Scale, Work, Yardstick, beside, in_units, now, rounds, wall
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent
@@ -36,12 +36,15 @@ PEER = "bare litellm"
 MODEL = "rehearsal-over-http"
 KEY, PROVIDER = "none", "openai"
 QUESTION = "What does this project do, and where does it begin?"
-ADDED_SHARE, ADDED_TIME = 1.05, 0.010
-"""What a turn may take beside litellm's own time: a twentieth, or so many seconds where that is more."""
-FIRST_TOKEN = 0.005
-"""Seconds by which the first token may come later."""
-PAUSE = 0.050
-"""Seconds for which the caller's loop may stand still: a screen would be seen to stutter."""
+TURN = 1.5
+"""What a turn with its commits may take, as a multiple of litellm's own time."""
+FIRST_TOKEN = 1.5
+"""The same for the first token."""
+PAUSE = 10
+"""For how long the caller's loop may stand still, as a multiple of what it does beside a busy thread. A screen that
+stands still for a twentieth of a second is seen to stutter."""
+SPINNING = 0.3
+"""Seconds for which that thread is busy."""
 TICK = 0.001
 SHORT_ROUNDS = 6
 """A short answer takes a few milliseconds, of which the machine decides some; so there are many."""
@@ -82,8 +85,7 @@ def turn(scale: Scale) -> Iterator[Row]:
                 return wall() - start
 
             found = rounds(_works(runner, ours=ours, peer=peer), scale.repeats * SHORT_ROUNDS)
-    most = max(found["peer"] * ADDED_SHARE, found["peer"] + ADDED_TIME)
-    yield _row("turn over HTTP, answer of one chunk", found["ours"], found["peer"], Target("at most", most, "ours"))
+    yield beside("turn over HTTP, answer of one chunk", found, "ours", "peer", PEER, TURN)
 
 
 def stream(scale: Scale) -> Iterator[Row]:
@@ -92,8 +94,7 @@ def stream(scale: Scale) -> Iterator[Row]:
     with ready(1) as (runner, gateway):
         first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
         found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
-    target = Target("below", found["peer"] + FIRST_TOKEN, "ours")
-    yield _row("first token over HTTP", found["ours"], found["peer"], target)
+    yield beside("first token over HTTP", found, "ours", "peer", PEER, FIRST_TOKEN)
 
     pauses: dict[str, list[float]] = {"ours": [], "peer": []}
     with ready(scale.chunks) as (runner, gateway):
@@ -109,10 +110,10 @@ def stream(scale: Scale) -> Iterator[Row]:
 
         long = {"ours": partial(cost, "ours", _texts), "peer": partial(cost, "peer", _bare)}
         # With the collector on: its work is part of what a stream costs, and makes pauses.
-        found = rounds(_works(runner, **long), scale.slow_repeats, gc_on=True, warm_up=False)
+        found = rounds(_works(runner, **long), scale.slow_repeats, gc_on=True, warm_up=False, yardstick=BUSY)
     name = f"stream of {scale.chunks:,} chunks"
     yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.1)
-    yield _row(f"{name}, longest pause", max(pauses["ours"]), max(pauses["peer"]), Target("below", PAUSE, "ours"))
+    yield in_units(f"{name}, longest pause", found.also("pause", pauses["ours"]), "pause", PAUSE)
 
 
 Texts = Callable[[Gateway, Mapping[str, Any]], AsyncIterator[str]]
@@ -168,6 +169,22 @@ async def pauses_noted(pauses: list[float]) -> AsyncIterator[None]:
     pauses.append(max(gaps))
 
 
+async def _pause_beside_a_busy_thread() -> float:
+    def spin() -> None:
+        end = wall() + SPINNING
+        while wall() < end:
+            pass
+
+    pauses: list[float] = []
+    async with pauses_noted(pauses):
+        await asyncio.to_thread(spin)
+    return pauses[0]
+
+
+BUSY = Yardstick("the pause beside a busy thread", lambda: asyncio.run(_pause_beside_a_busy_thread()))
+"""For how long a loop stands still."""
+
+
 @contextmanager
 def ready(chunks: int) -> Iterator[tuple[asyncio.Runner, Gateway]]:
     """A loop, and a gateway to a server that answers in so many chunks; litellm is loaded and has made a call."""
@@ -187,7 +204,3 @@ def _works(runner: asyncio.Runner, **works: Callable[[], Any]) -> dict[str, Work
 def _run(runner: asyncio.Runner, work: Callable[[], Any]) -> float:
     spent: float = runner.run(work())
     return spent
-
-
-def _row(name: str, ours: float, peer: float, target: Target) -> Row:
-    return Row(name, ours, "s", peer, PEER, ours / peer, target)

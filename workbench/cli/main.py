@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from workbench.cli import agent_commands as agents
 from workbench.cli import own_commands as own
-from workbench.cli.arguments import Parser
+from workbench.cli.arguments import Commands, Parser
 from workbench.cli.help import MainParser, add_help
 from workbench.config.distribution import installed_version
 from workbench.config.ending import ending_by_signals
@@ -45,9 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _called(arguments: Sequence[str] | None) -> int:
-    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in given
     try:
-        options = make_parser().parse_args(arguments)
+        options = make_parser(given).parse_args(given)
         code = _run(options)
         sys.stdout.flush()
         _report_plugins()
@@ -107,36 +108,47 @@ def _run(options: argparse.Namespace) -> int:
     return command(options)
 
 
-def make_parser() -> Parser:
-    """All commands and their options."""
+_COMMANDS: tuple[tuple[Callable[[Commands[Parser]], None], str], ...] = (
+    (own.add_open, "open"),
+    (agents.add_watch, "watch"),
+    (own.add_serve, "demo serve"),
+    (own.add_plan, "plan requests"),
+    (agents.add_replay, "replay"),
+    (agents.add_explain, "explain"),
+    (agents.add_lab, "lab"),
+    (agents.add_judge, "judge"),
+    (agents.add_tune, "tune"),
+    (agents.add_waste, "waste"),
+    (agents.add_check, "check"),
+    (agents.add_usage, "usage"),
+    (own.add_ask, "ask"),
+    (agents.add_rehearse, "rehearse"),
+    (agents.add_proxy, "proxy policy break held release"),
+    (own.add_files, "import export"),
+    (own.add_override, "override"),
+    (own.add_compact, "compact continue"),
+    (own.add_compactions, "compactions undo"),
+    (own.add_snapshots, "snapshots restore"),
+    (own.add_mcp, "mcp"),
+    (own.add_plugins, "plugins"),
+    (own.add_info, "tokens policies models"),
+    (own.add_sessions, "sessions"),
+    (agents.add_agents, "agents status"),
+)
+"""What adds which commands. All of them together take longer to add than the screen takes to be drawn."""
+
+
+def make_parser(arguments: Sequence[str] | None = None) -> Parser:
+    """All commands and their options; if the arguments are known, only the command that they name."""
     parser = MainParser(prog="workbench", description="See what the model sees.")
     parser.add_argument("--version", "-V", action=_Version, nargs=0, help="print the version")
     parser.set_defaults(run="workbench.cli.screen:run_screen", source=None)
+    if arguments is not None and not arguments:
+        return parser
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
-    own.add_open(commands)
-    agents.add_watch(commands)
-    own.add_serve(commands)
-    own.add_plan(commands)
-    agents.add_replay(commands)
-    agents.add_explain(commands)
-    agents.add_lab(commands)
-    agents.add_judge(commands)
-    agents.add_tune(commands)
-    agents.add_waste(commands)
-    agents.add_check(commands)
-    agents.add_usage(commands)
-    own.add_ask(commands)
-    agents.add_rehearse(commands)
-    agents.add_proxy(commands)
-    own.add_files(commands)
-    own.add_override(commands)
-    own.add_compact(commands)
-    own.add_compactions(commands)
-    own.add_snapshots(commands)
-    own.add_mcp(commands)
-    own.add_plugins(commands)
-    own.add_info(commands)
-    own.add_sessions(commands)
-    agents.add_agents(commands)
-    add_help(commands, parser)
+    named = [add for add, names in _COMMANDS if arguments is not None and arguments[0] in names.split()]
+    for add in named or [add for add, _ in _COMMANDS]:
+        add(commands)
+    if not named:
+        add_help(commands, parser)
     return parser

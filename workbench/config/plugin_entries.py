@@ -21,8 +21,8 @@ PREFIX = "workbench."
 GROUPS = ("formats", "policies", "stages", "dialects", "agents", "tools", "themes", "hooks")
 _FILE = "entry_points.txt"
 _MOST_BYTES = 1 << 20
-_FOLDER = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
-_TARGET = re.compile(r"(?P<module>[\w.]+)\s*(?::\s*(?P<attribute>[\w.]+))?\s*(?:\[.*\])?")
+_FOLDER = r"(?P<name>.+?)-(?P<version>[^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info"
+_TARGET = r"(?P<module>[\w.]+)\s*(?::\s*(?P<attribute>[\w.]+))?\s*(?:\[.*\])?"
 
 
 class PluginEntry(NamedTuple):
@@ -38,7 +38,7 @@ class PluginEntry(NamedTuple):
 
     def load(self) -> Any:
         """Import it. Raises whatever the package raises, and ValueError for a target that is none."""
-        found = _TARGET.fullmatch(self.target)
+        found = re.fullmatch(_TARGET, self.target)
         if found is None:
             raise ValueError(f"expected package.module:attribute, got {self.target!r}")
         names = (found["attribute"] or "").split(".") if found["attribute"] else []
@@ -113,7 +113,7 @@ def _distributions_in(place: str) -> Iterator[_Distribution]:
     except OSError:
         return
     for folder in names:
-        known = _FOLDER.fullmatch(folder)
+        known = re.fullmatch(_FOLDER, folder)
         if known is None:
             continue
         try:

@@ -5,7 +5,6 @@ On Windows each function does the nearest thing, and its docstring says what is 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import select
 import signal
@@ -183,6 +182,8 @@ def open_to_lock(folder: Path) -> int:
     """A handle by which a folder can be locked. Windows cannot open folders: there it is that of a temporary file."""
     place, flags = folder, os.O_RDONLY
     if sys.platform == "win32":
+        import hashlib
+
         name = hashlib.sha256(os.path.normcase(folder.resolve()).encode()).hexdigest()
         place, flags = Path(tempfile.gettempdir(), f"workbench-{name[:16]}.lock"), os.O_CREAT | os.O_RDWR
     return os.open(place, flags, 0o600)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -49,7 +48,7 @@ def replacing_file(path: Path, *, private: bool = True, new: bool = False) -> It
         make_private_folder(path.parent)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
-    passing = path.with_name(f".workbench-{secrets.token_hex(8)}.tmp")
+    passing = path.with_name(f".workbench-{os.urandom(8).hex()}.tmp")
     with _gone_in_the_end(passing):
         handle = os.open(passing, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE if private else ORDINARY)
         with open(handle, "w+b") as file:

@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Static
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
@@ -32,7 +32,6 @@ from workbench.tui.steady_app import SteadyApp
 from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
 from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
-from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_name
 
 if TYPE_CHECKING:
@@ -50,6 +49,9 @@ GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-backgro
 
 WATCH = 2.0
 """Seconds between two checks of the themes folder and of the terminal."""
+
+FRAME = 0.01
+"""Seconds for the thread that writes the first frame, before an import keeps it from running."""
 
 MOST_WARNINGS = 5
 """The most broken files or keys to report at once: a folder may have thousands."""
@@ -74,12 +76,13 @@ def _hits() -> type[Provider]:
 
 
 class OpeningScreen(Screen[None]):
-    """The first frame, until the main screen is ready. Keeps what is typed meanwhile."""
+    """The first frame, until the main screen is ready. Shows and keeps what is typed meanwhile."""
 
     CSS = """
     OpeningScreen { background: $background; color: $quiet; }
     OpeningScreen Static { height: 1; padding: 0 1; }
-    Opening #name { background: $panel; color: $primary; text-style: bold; }
+    OpeningScreen #name { background: $panel; color: $primary; text-style: bold; }
+    OpeningScreen #typed { dock: bottom; margin: 0 1 1 1; color: $foreground; }
     """
 
     def __init__(self) -> None:
@@ -87,14 +90,18 @@ class OpeningScreen(Screen[None]):
         self.typed = ""
 
     def compose(self) -> ComposeResult:
-        """The first two lines, as the main screen has them."""
+        """The first two lines, as the main screen has them, and a line where its composer will be."""
         yield Static("Workbench", id="name", markup=False)
         yield Static("opening…", markup=False)
+        yield Static(id="typed", markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        """Keep the key for the composer."""
-        if event.is_printable and event.character:
+        """Show the key, and keep it for the composer."""
+        if event.key == "backspace":
+            self.typed = self.typed[:-1]
+        elif event.is_printable and event.character:
             self.typed += event.character
+        self.query_one("#typed", Static).update(self.typed)
 
 
 class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
@@ -190,6 +197,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     @work
     async def _begin(self) -> None:
         """Show the main screen, after the first frame."""
+        await asyncio.sleep(FRAME)
         make = await asyncio.wrap_future(background(self._load))
         self._main = make()
         opening = self.screen
@@ -320,6 +328,10 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
                 screen = self.screen
                 if not isinstance(screen, ModalScreen) or not type(screen).__module__.startswith("workbench."):
                     return False
+                from textual.widgets import Input, TextArea  # late: the first frame has none
+
+                from workbench.tui.widgets.filter_field import FilterField
+
                 typed = screen.focused
                 if parameters == (True,):
                     return True

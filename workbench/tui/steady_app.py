@@ -60,10 +60,15 @@ class SteadyApp(App[Result]):
         raise NotImplementedError
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Change the theme in one frame. Textual paints a part of the screen in the new colours before the rest."""
-        if self._screen_stack:
-            compositor = self.screen._compositor
-            compositor._dirty_regions.add(compositor.size.region)
+        """Change the theme in one frame. Textual paints a part of the screen in the new colours before the rest.
+
+        Before there is a screen, Textual reads the style sheets for nothing: the screen has them read again.
+        """
+        if not self._screen_stack:
+            self.stylesheet.set_variables(self.get_css_variables())
+            return
+        compositor = self.screen._compositor
+        compositor._dirty_regions.add(compositor.size.region)
         super().refresh_css(animate)
 
     def _handle_exception(self, error: Exception) -> None:
