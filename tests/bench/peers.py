@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import tiktoken
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
 
 from bench.material import TOKENIZER
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
 from workbench.models.encoders import _rank_folder, _tiktoken
 from workbench.models.framing import CALL, MESSAGE
 
+if TYPE_CHECKING:  # its import takes half a second, and every process of the tests reads this file
+    from langchain_core.messages import BaseMessage
+
 BUDGET = 100_000
 """Tokens that the peer trims to."""
 
-Counter = Callable[[Sequence[BaseMessage]], int]
+Counter = Callable[[Sequence["BaseMessage"]], int]
 
 SAME_WORK = "by content"
 """The memoised counter that limits are about. Like ours it is given messages and finds their counts by what they say;
@@ -52,10 +55,14 @@ def texts_of(events: Iterable[Event]) -> list[str]:
 
 def as_langchain(events: Iterable[Event]) -> list[BaseMessage]:
     """The same log as langchain's messages, behind a system message."""
+    from langchain_core.messages import SystemMessage
+
     return [SystemMessage("Be brief.", id="system"), *(_message(event) for event in events)]
 
 
 def _message(event: Event) -> BaseMessage:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
     match event.body:
         case UserMessage(str(content)):
             return HumanMessage(content, id=event.id)
@@ -85,6 +92,8 @@ def bare_counter() -> Counter:
 
 def memoised_by_text() -> Counter:
     """Encodes every text once: a cache around the tokenizer, which is the usual way. Calls are written anew."""
+    from langchain_core.messages import AIMessage
+
     encode = encoding().encode
 
     @cache
@@ -105,6 +114,8 @@ def memoised_by_text() -> Counter:
 
 def memoised_by_content() -> Counter:
     """Encodes every message once, and remembers it by what it says: the cheapest way that looks at what is counted."""
+    from langchain_core.messages import AIMessage
+
     known: dict[object, int] = {}
 
     def count(messages: Sequence[BaseMessage]) -> int:
@@ -145,6 +156,8 @@ def memoised() -> dict[str, Counter]:
 
 def trim(messages: Sequence[BaseMessage], counter: Counter) -> list[BaseMessage]:
     """The newest messages that fit, and the system message."""
+    from langchain_core.messages import trim_messages
+
     return trim_messages(
         messages,
         max_tokens=BUDGET,

@@ -6,7 +6,6 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pyarrow.parquet  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,11 +114,13 @@ def test_of_very_many_sessions_the_largest_have_pictures() -> None:
 
 
 def test_parquet_has_a_row_per_session_and_policy_and_its_requests(tmp_path: Path) -> None:
+    from pyarrow.parquet import read_table  # type: ignore[import-untyped]
+
     path = tmp_path / "out.parquet"
     sources = [SourceRun(name, "", 5, (run("recorded"), run("layers", cost=None))) for name in ("a", "b")]
     with path.open("wb") as file:
         write_parquet(sources, file)
-    rows = pyarrow.parquet.read_table(path).to_pylist()
+    rows = read_table(path).to_pylist()
     assert [(row["source"], row["policy"]) for row in rows] == [
         ("a", "recorded"),
         ("a", "layers"),
@@ -131,8 +132,10 @@ def test_parquet_has_a_row_per_session_and_policy_and_its_requests(tmp_path: Pat
 
 
 def test_parquet_of_nothing_has_the_same_columns(tmp_path: Path) -> None:
+    from pyarrow.parquet import read_table
+
     for name, sources in (("none", []), ("one", [SourceRun("a", "", 5, (run("layers"),))])):
         with (tmp_path / name).open("wb") as file:
             write_parquet(sources, file)
-    none, one = (pyarrow.parquet.read_table(tmp_path / name) for name in ("none", "one"))
+    none, one = (read_table(tmp_path / name) for name in ("none", "one"))
     assert none.schema == one.schema

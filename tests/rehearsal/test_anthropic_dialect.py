@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
 import pytest
 
 from rehearsal.conftest import ANTHROPIC_TOOLS, ASKED, PATHS, STEP, body, client_of, data_of
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
+
+if TYPE_CHECKING:
+    import anthropic
 
 
 async def test_anthropic_s_message_holds_thinking_text_and_tool_use() -> None:
@@ -68,9 +70,11 @@ async def test_anthropic_s_conversation_is_understood(client: httpx.AsyncClient)
 
 @pytest.fixture
 async def theirs(server: RehearsalServer) -> AsyncIterator[anthropic.AsyncAnthropic]:
+    from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+
     async with (
-        anthropic.DefaultAsyncHttpxClient(trust_env=False) as plain,
-        anthropic.AsyncAnthropic(base_url=server.url, api_key="any", max_retries=0, http_client=plain) as client,
+        DefaultAsyncHttpxClient(trust_env=False) as plain,
+        AsyncAnthropic(base_url=server.url, api_key="any", max_retries=0, http_client=plain) as client,
     ):
         yield client
 
@@ -88,12 +92,14 @@ async def test_anthropic_s_own_client_gets_the_same_whole_and_streamed(theirs: a
 
 
 async def test_anthropic_s_own_client_counts_tokens_and_finds_models(theirs: anthropic.AsyncAnthropic) -> None:
+    from anthropic import RateLimitError
+
     used = (await theirs.messages.create(model="m", max_tokens=10, system="Be terse.", messages=ASKED)).usage
     counted = await theirs.messages.count_tokens(model="m", system="Be terse.", messages=ASKED)
     assert counted.input_tokens == used.input_tokens
     assert (await theirs.models.retrieve("claude-x")).id == "claude-x"
     assert [model.id async for model in theirs.models.list()] == ["rehearsal"]
-    with pytest.raises(anthropic.RateLimitError):
+    with pytest.raises(RateLimitError):
         await theirs.messages.count_tokens(model="m", messages=ASKED, extra_headers={"x-rehearse-fault": "status 429"})
 
 
