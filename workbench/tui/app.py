@@ -330,7 +330,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
                     return False
                 from textual.widgets import Input, TextArea  # late: the first frame has none
 
-                from workbench.tui.widgets.filter_field import FilterField
+                from workbench.tui.widgets.input_line import FilterField
 
                 typed = screen.focused
                 if parameters == (True,):
