@@ -100,5 +100,5 @@ def test_bytes_in_the_place_of_a_role_are_left_out() -> None:
     made.execute("INSERT INTO messages (session_id, role, content_json) VALUES ('1', ?, '[]')", (b"\0",))
     [log] = file_logs("file", Tables("file", made))
     [unread] = [event.body for event in log if isinstance(event.body, Unknown)]
-    entry = {"role": None, "content": [], "created": None, "metadata": {}}
+    entry: dict[str, object] = {"role": None, "content": [], "created": None, "metadata": {}}
     assert unread == Unknown("goose message", {"entry": entry})
