@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from usage.homes import claude_reply, codex_call, codex_count, codex_model
+from workbench.usage import claude_report_lines, codex_report_lines
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
+from workbench.usage.usage_lines import ReportSigns, TranscriptLines
+
+
+def chosen_lines(data: bytes, signs: ReportSigns) -> Iterator[bytearray]:
+    return TranscriptLines(BytesIO(data)).lines_with_reports(signs)
 
 
 def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tuple[bytes, bool]:
@@ -46,7 +53,7 @@ def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> t
 def test_lines_are_passed_over_only_if_they_have_no_report(data: st.DataObject) -> None:
     parts = [claude_part(data.draw, number) for number in range(data.draw(st.integers(0, 6)))]
     used = new_claude_session("Claude Code", "/x/s.jsonl")
-    add_claude_lines(used, b"".join(line + b"\n" for line, _ in parts))
+    add_claude_lines(used, chosen_lines(b"".join(line + b"\n" for line, _ in parts), claude_report_lines.SIGNS))
     assert [each.key.split()[0] for each in used.requests] == [
         f"m{number}" for number, (_, counts) in enumerate(parts) if counts
     ]
@@ -58,7 +65,8 @@ def test_the_limits_of_codex_are_the_last_that_can_be_read() -> None:
     lines = [codex_count(at, 110 * at, 100, 10, rate_limits=limit) for at, limit in enumerate([*limits, *odd], 1)]
     for spaces in ((",", ":"), (", ", ": ")):
         used = new_codex_session("Codex", "/x/s.jsonl")
-        add_codex_lines(used, b"".join(json.dumps(line, separators=spaces).encode() + b"\n" for line in lines))
+        data = b"".join(json.dumps(line, separators=spaces).encode() + b"\n" for line in lines)
+        add_codex_lines(used, chosen_lines(data, codex_report_lines.SIGNS))
         assert [(each.minutes, each.used) for each in used.limits] == [(300, 7.0)]
         assert len(used.requests) == len(lines)
 
@@ -82,5 +90,5 @@ def codex_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tu
 def test_lines_of_codex_are_passed_over_only_if_they_have_no_report(data: st.DataObject) -> None:
     parts = [codex_part(data.draw, number) for number in range(1, data.draw(st.integers(1, 8)))]
     used = new_codex_session("Codex", "/x/s.jsonl")
-    add_codex_lines(used, b"".join(line + b"\n" for line, _ in parts))
+    add_codex_lines(used, chosen_lines(b"".join(line + b"\n" for line, _ in parts), codex_report_lines.SIGNS))
     assert [each.prompt for each in used.requests] == [prompt for _, prompt in parts if prompt]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,12 @@ from workbench.log.events import Compaction, Request, Usage
 from workbench.sources.services import Services
 from workbench.traces import claude_code, codex
 from workbench.traces.formats import read_conversations, read_file
-from workbench.usage import gathering, reading
+from workbench.usage import claude_report_lines, codex_report_lines, gathering, reading
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import RateLimit, SessionUse, UsageEntry
 from workbench.usage.session_files import read_usage
-from workbench.usage.usage_lines import parsed_line, whole_lines_of
+from workbench.usage.usage_lines import ReportSigns, TranscriptLines, parsed_line
 
 
 def read(path: Path, agent: str = "", known: UsageEntry | None = None) -> UsageEntry:
@@ -171,13 +171,14 @@ def test_a_file_that_was_written_again_is_read_from_the_beginning(tmp_path: Path
 
 @given(st.binary(max_size=40), st.integers(0, 400), st.integers(0, 30))
 def test_broken_lines_are_left_out_and_never_stop_a_reader(noise: bytes, at: int, length: int) -> None:
-    for lines, make, add in (
-        (CLAUDE_LINES, new_claude_session, add_claude_lines),
-        (CODEX_LINES, new_codex_session, add_codex_lines),
+    for lines, signs, make, add in (
+        (CLAUDE_LINES, claude_report_lines.SIGNS, new_claude_session, add_claude_lines),
+        (CODEX_LINES, codex_report_lines.SIGNS, new_codex_session, add_codex_lines),
     ):
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         session: SessionUse = make("an agent", "/x/y.jsonl")
-        add(session, data[:at] + noise + data[at + length :])
+        broken = TranscriptLines(BytesIO(data[:at] + noise + data[at + length :]))
+        add(session, broken.lines_with_reports(signs))
         assert session.requests[-1].prompt in (5, 110)  # the last line is whole
 
 
@@ -192,15 +193,26 @@ def test_reports_of_any_shape_are_read_or_left_out(wrong: object, tmp_path: Path
         assert each.prompt > 0
 
 
-def test_an_endless_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.usage.usage_lines.CHUNK", 64)
-    monkeypatch.setattr("workbench.usage.usage_lines.LONGEST", 256)
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b'{"a": 1}\n' + b"x" * 5_000 + b'\n{"b": 2}\n{"c": 3}')
-    with path.open("rb") as file:
-        parts = [*whole_lines_of(file, 0)]
-    assert b"".join(part.data for part in parts) == b'{"a": 1}\n{"b": 2}\n{"c": 3}'
-    assert parts[-1].end == os.path.getsize(path)
+EVERY_LINE = ReportSigns(0, (), (), (b"",))
+
+
+@given(st.lists(st.integers(0, 700), min_size=1, max_size=8), st.booleans(), st.integers(1, 64))
+def test_lines_of_any_length_are_read_and_endless_ones_are_skipped(
+    lengths: list[int], is_ended: bool, chunk: int
+) -> None:
+    lines = [b'{"a": "' + b"x" * length + b'"}' for length in lengths]
+    data = b"\n".join(lines) + b"\n" * is_ended
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("workbench.usage.usage_lines.CHUNK", chunk)
+        patch.setattr("workbench.usage.usage_lines.LONGEST", 256)
+        patch.setattr("workbench.usage.usage_lines._FREE", [])
+        read_on = TranscriptLines(BytesIO(data))
+        found = [bytes(line) for line in read_on.lines_with_reports(EVERY_LINE)]
+    short, long = [each for each in lines if len(each) <= 256], [each for each in lines if len(each) > 512]
+    assert [each for each in found if each in short] == short
+    assert {*found} <= {*lines} - {*long}
+    if is_ended or len(found) == len(lines):
+        assert read_on.position == len(data)
     assert parsed_line(b'"no object"') is None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from usage.homes import claude_reply, codex_count, codex_header, codex_model, write_claude, write_codex
 from workbench.log.events import AssistantMessage, Body, Request, Setting, Usage, UserMessage
@@ -89,7 +90,7 @@ def passed(store: Store, *reports: tuple[int, Usage]) -> SessionUse:
     session = store.create(bodies)
     found = read_stored_session(store, store.info(session.id))
     times = [at for at, _ in reports]
-    found.requests = [each._replace(at=at) for each, at in zip(found.requests, times, strict=True)]
+    found.requests = [replace(each, at=at) for each, at in zip(found.requests, times, strict=True)]
     return found
 
 
@@ -164,7 +165,7 @@ def test_the_order_of_files_changes_no_figure(sessions: list[SessionUse]) -> Non
 
 def test_an_unknown_price_is_unknown_and_not_zero() -> None:
     use = RequestUse(AT, "of nobody", 100, 0, 0, 0, 5, None, "a")
-    known = use._replace(model="claude-sonnet-4-5", key="b", prompt=1_000_000)
+    known = replace(use, model="claude-sonnet-4-5", key="b", prompt=1_000_000)
     [row] = grouped(make_table([SessionUse("pi", "s", "r", requests=[use])], Catalogue()).buckets, "agent")
     assert (row.sums.known_cost, row.sums.uncosted) == (None, 1)
     [row] = grouped(make_table([SessionUse("pi", "s", "r", requests=[use, known])], Catalogue()).buckets, "agent")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from typing import BinaryIO
 
 Place = str | os.PathLike[str]
@@ -48,7 +48,7 @@ class TooLargeFile(OSError):
         super().__init__(errno.EFBIG, f"expected at most {limit:,} bytes, this has {found}")
 
 
-def open_regular_file(path: Place, *, inside: Place | None = None, follow_links: bool = True) -> BinaryIO:
+def open_regular_file(path: Place, *, inside: Place | None = None, follow_links: bool = True) -> BufferedReader:
     """Open a regular file for reading.
 
     `inside`: the folder of a project; a link that leads out of it is refused.

@@ -133,8 +133,10 @@ class ModelInfo:
 
     def for_request(self, tokens: int) -> ModelInfo:
         """The same model with the prices for a request of this many tokens."""
-        found = self.long_prices and [each.prices for each in self.long_prices if tokens > each.above]
-        return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # only prices
+        if not self.long_prices or tokens <= self.long_prices[0].above:
+            return self
+        found = [each.prices for each in self.long_prices if tokens > each.above]
+        return replace(self, **dict(found[-1]))  # type: ignore[arg-type]  # only prices
 
     def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:
         """The cost of input tokens by their use of the cache; None if unknown. `hour`: those written for an hour."""
@@ -170,10 +172,10 @@ class Catalogue:
 
     def find_model(self, name: str) -> ModelInfo:
         """What is known about a model; for an unknown model, a guess that is marked as one."""
-        if name not in self._found:
-            known = _built_in(name) or _look_up(name)
-            self._found[name] = self._with_own(known)
-        return self._found[name]
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._with_own(_built_in(name) or _look_up(name))
+        return found
 
     def names(self) -> list[str]:
         """The chat models that are known by name."""

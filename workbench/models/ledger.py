@@ -223,7 +223,8 @@ class Ledger:
     def _add_usage(self, seq: int, at: int, usage: Usage) -> LedgerRow:
         estimate = usage.estimate or self._estimates.get(seq, 0)
         prompt = estimate if usage.prompt is None else usage.prompt
-        cost, source = request_cost(usage, prompt, self._catalogue)
+        tokens = (prompt, usage.cached, usage.cache_write, usage.cache_hour, usage.completion)
+        cost, source = request_cost(self._catalogue, usage.model, usage.cost, *tokens)
         row = LedgerRow(
             seq=seq,
             turn=self._turn,
@@ -257,18 +258,27 @@ def _reported(count: int) -> str:
     return "1 request has reported its tokens" if count == 1 else f"{count:,} requests have reported their tokens"
 
 
-def request_cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
+def request_cost(
+    catalogue: Catalogue,
+    model: str,
+    reported: float | None,
+    prompt: int,
+    cached: int,
+    written: int,
+    hour: int,
+    out: int,
+) -> tuple[float | None, CostSource]:
     """The cost of a request: as reported, otherwise by the list prices, otherwise unknown.
 
-    Agents write 0 if they know no price, so a reported 0 counts only for models that are free.
+    Agents write 0 if they know no price, so a reported 0 counts only for models that are free. `hour`: the part of what
+    was written to the cache that is kept for an hour.
     """
-    info = catalogue.find_model(usage.model).for_request(prompt)
-    if usage.cost or (usage.cost is not None and (info.input_price == 0 or usage.model.endswith(":free"))):
-        return usage.cost, "reported"
+    info = catalogue.find_model(model).for_request(prompt)
+    if reported or (reported is not None and (info.input_price == 0 or model.endswith(":free"))):
+        return reported, "reported"
     # Cached and written tokens are part of the prompt: the rest is paid in full.
-    plain = max(0, prompt - usage.cached - usage.cache_write)
-    hour = min(usage.cache_hour, usage.cache_write)
-    spent_in = info.input_cost(plain, usage.cached, usage.cache_write, hour)
+    plain = prompt - cached - written
+    spent_in = info.input_cost(plain if plain > 0 else 0, cached, written, hour if hour < written else written)
     if spent_in is None or info.output_price is None:
         return None, "unknown"
-    return spent_in + usage.completion * info.output_price, "prices"
+    return spent_in + out * info.output_price, "prices"

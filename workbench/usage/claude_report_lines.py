@@ -1,37 +1,32 @@
-"""The part of Claude Code's lines that has to do with reports.
-
-Most lines are passed over by their first bytes, and the rest of a line is skipped, not decoded.
-"""
+"""The part of Claude Code's lines that has to do with reports. The rest of a line is skipped, not decoded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import field
 
 from workbench.traces.claude_sub_agents import is_of_sub_agent
-from workbench.usage.usage_lines import lines_with_signs, parsed_line
+from workbench.usage.usage_lines import ReportSigns, parsed_line
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
-_SIGNS = (b'"usage"', b'"compact_boundary"')
-_TYPE = b'"type":"'
-_HEAD = 1_024
-"""Bytes in which a line has its type, or the type of its message."""
-_REPLIES = (
-    b'message","role":"assistant"',
-    b'assistant","message":{',
-    b'progress","data":{"message":{"type":"assistant"',
+SIGNS = ReportSigns(
+    1_024,
+    (
+        b'message","role":"assistant"',
+        b'assistant","message":{',
+        b'progress","data":{"message":{"type":"assistant"',
+    ),
+    (
+        b'user","message":{"role":"user"',
+        b'progress","data":{"type":"bash_progress"',
+        b'progress","data":{"message":{"type":"user"',
+        b'progress","data":{"type":"hook_progress"',
+        b'progress","data":{"type":"mcp_progress"',
+    ),
+    (b'"usage"', b'"compact_boundary"'),
 )
-_OTHERS = (
-    b'user","message":{"role":"user"',
-    b'progress","data":{"message":{"type":"user"',
-    b'progress","data":{"type":"bash_progress"',
-    b'progress","data":{"type":"hook_progress"',
-    b'progress","data":{"type":"mcp_progress"',
-)
-"""Lines without a report of their own: the results of tools are most of a file's bytes."""
 
 
 class KeptTokens(msgspec.Struct, gc=False):
@@ -93,28 +88,10 @@ class ClaudeProgress(msgspec.Struct, gc=False):
     message: ClaudeLine | None = None
 
 
-def claude_lines_with_reports(data: bytes) -> Iterator[bytes]:
-    """The lines that may have a report or a compaction."""
-    find, startswith, end, size = data.find, data.startswith, -1, len(data)
-    while (start := end + 1) < size:
-        end = find(b"\n", start)
-        if end < 0:
-            end = size
-        at = find(_TYPE, start, start + _HEAD)
-        if at >= 0:
-            at += len(_TYPE)
-            if startswith(_OTHERS, at, end):
-                continue
-            if startswith(_REPLIES, at, end):
-                yield data[start:end]
-                continue
-        yield from lines_with_signs(data, _SIGNS, start, end)
-
-
 _DECODER = msgspec.json.Decoder(ClaudeLine)
 
 
-def claude_line(raw: bytes) -> ClaudeLine | None:
+def claude_line(raw: bytearray) -> ClaudeLine | None:
     """A line; None if it is none. One with a value of an unexpected type is read without that value."""
     try:
         return _DECODER.decode(raw)

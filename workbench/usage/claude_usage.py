@@ -9,11 +9,12 @@ file is gone, they are known from there.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import msgspec
 
 from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
-from workbench.usage.claude_report_lines import ClaudeLine, claude_line, claude_lines_with_reports
+from workbench.usage.claude_report_lines import ClaudeLine, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
 
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
@@ -33,10 +34,10 @@ def new_claude_session(agent: str, path: str) -> SessionUse:
     return SessionUse(agent, owner, f"{above}.jsonl#1", state={"helper": helper, "owner": owner})
 
 
-def add_claude_lines(used: SessionUse, data: bytes) -> None:
+def add_claude_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
     """Add what some lines report."""
     places = {each.key: at for at, each in enumerate(used.requests)}
-    for raw in claude_lines_with_reports(data):
+    for raw in lines:
         line = claude_line(raw)
         if line is None:
             continue
@@ -71,9 +72,12 @@ def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> No
         used.requests.append(made)
         return
     known = used.requests[before]
-    found = known if made.is_unfinished and not known.is_unfinished else made
-    tools = known.tools + made.tools
-    used.requests[before] = found if found.tools == tools else found._replace(tools=tools)
+    if known.tools:
+        made.tools = known.tools + made.tools
+    if made.is_unfinished and not known.is_unfinished:
+        known.tools = made.tools
+    else:
+        used.requests[before] = made
 
 
 def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:

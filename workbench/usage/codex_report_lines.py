@@ -1,46 +1,40 @@
-"""The part of Codex's lines that has to do with reports. Most lines are passed over by their first bytes."""
+"""The part of Codex's lines that has to do with reports."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import msgspec
 from msgspec import field
 
-from workbench.usage.usage_lines import lines_with_signs
+from workbench.usage.usage_lines import ReportSigns
 
-_SIGNS = (
-    *(b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"'),
-    b'_call"',
-)
-_TYPE = b'"type":"'
-_HEAD = 120
-"""Bytes in which a line has its type."""
 _ITEM, _EVENT = b'response_item","payload":{"type":"', b'event_msg","payload":{"type":"'
-_WANTED = (
-    _EVENT + b'token_count"',
-    _ITEM + b'function_call"',
-    _ITEM + b'custom_tool_call"',
-    b'turn_context","payload":',
-    b'compacted","payload":',
-    b'session_meta","payload":',
+SIGNS = ReportSigns(
+    120,
+    (
+        _EVENT + b'token_count"',
+        _ITEM + b'function_call"',
+        _ITEM + b'custom_tool_call"',
+        b'turn_context","payload":',
+        b'compacted","payload":',
+        b'session_meta","payload":',
+    ),
+    (
+        _ITEM + b'reasoning"',
+        _ITEM + b'function_call_output"',
+        _ITEM + b'message"',
+        _ITEM + b'custom_tool_call_output"',
+        _EVENT + b'agent_message"',
+        _EVENT + b'agent_reasoning"',
+        _EVENT + b'user_message"',
+        _EVENT + b'exec_command_begin"',
+        _EVENT + b'exec_command_end"',
+        _EVENT + b'exec_command_output_delta"',
+        _EVENT + b'patch_apply_end"',
+        _EVENT + b'task_started"',
+        _EVENT + b'task_complete"',
+    ),
+    (b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"', b'_call"'),
 )
-_OTHERS = (
-    _ITEM + b'reasoning"',
-    _ITEM + b'function_call_output"',
-    _ITEM + b'message"',
-    _ITEM + b'custom_tool_call_output"',
-    _EVENT + b'agent_message"',
-    _EVENT + b'agent_reasoning"',
-    _EVENT + b'user_message"',
-    _EVENT + b'exec_command_begin"',
-    _EVENT + b'exec_command_end"',
-    _EVENT + b'exec_command_output_delta"',
-    _EVENT + b'patch_apply_end"',
-    _EVENT + b'task_started"',
-    _EVENT + b'task_complete"',
-)
-"""Payloads without a report: most of a file's bytes. The most frequent are first."""
 
 
 class CodexReport(msgspec.Struct, gc=False):
@@ -76,7 +70,7 @@ class CodexLimits(msgspec.Struct, gc=False):
     secondary: CodexLimit | None = None
 
 
-class CodexPayload(msgspec.Struct, gc=False):
+class CodexPayload(msgspec.Struct, frozen=True, gc=False):
     """A `token_count`, or a call of a tool."""
 
     type: str = ""
@@ -92,20 +86,23 @@ class CodexLine(msgspec.Struct, gc=False):
     type: str = ""
     timestamp: str | None = None
     ordinal: int = 0
-    payload: CodexPayload | None = None
+    payload: CodexPayload = CodexPayload()
 
 
 _DECODER = msgspec.json.Decoder(CodexLine)
 _LIMITS = msgspec.json.Decoder(CodexLimits | None)
 
 
-def codex_line(raw: bytes) -> CodexLine | None:
+def codex_line(raw: bytearray) -> CodexLine | None:
     """A `token_count` or a call; None if it is another line, or has a value of an unexpected type."""
     try:
         line = _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return line if line.type in ("event_msg", "response_item") and line.payload is not None else None
+    kind = line.payload.type
+    if line.type == "event_msg":
+        return line if kind == "token_count" else None
+    return line if line.type == "response_item" and kind.endswith("_call") else None
 
 
 def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:
@@ -115,21 +112,3 @@ def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return found if found is not None and (found.primary or found.secondary) else None
-
-
-def codex_lines_with_reports(data: bytes) -> Iterator[bytes]:
-    """The lines that may have a report, a call, or what a report belongs to."""
-    find, startswith, end, size = data.find, data.startswith, -1, len(data)
-    while (start := end + 1) < size:
-        end = find(b"\n", start)
-        if end < 0:
-            end = size
-        at = find(_TYPE, start, start + _HEAD)
-        if at >= 0:
-            at += len(_TYPE)
-            if startswith(_WANTED, at, end):
-                yield data[start:end]
-                continue
-            if startswith(_OTHERS, at, end):
-                continue
-        yield from lines_with_signs(data, _SIGNS, start, end)

@@ -7,6 +7,7 @@ totals that are counted from the beginning of the thread are the same in both, s
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Raw
@@ -17,10 +18,10 @@ from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.usage.codex_report_lines import (
     CodexInfo,
     CodexLimits,
+    CodexPayload,
     CodexReport,
     codex_limits,
     codex_line,
-    codex_lines_with_reports,
 )
 from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
 from workbench.usage.usage_lines import parsed_line
@@ -39,23 +40,24 @@ def new_codex_session(agent: str, path: str) -> SessionUse:
     return SessionUse(agent, os.path.basename(path).removesuffix(".jsonl"), f"{path}#1")
 
 
-def add_codex_lines(used: SessionUse, data: bytes) -> None:
+def add_codex_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
     """Add what some lines report."""
     start = int(used.state.get("start", "0"))
     limits: list[tuple[Raw, str | None]] = []
-    for raw in codex_lines_with_reports(data):
+    for raw in lines:
         line = codex_line(raw)
-        payload = line.payload if line is not None else None
-        if line is None or payload is None:
+        if line is None:
             _add_other_line(used, raw, start)
             start = int(used.state.get("start", "0"))
-        elif start and line.ordinal < start:
+        elif line.ordinal < start:
             continue
-        elif payload.type == "token_count" and line.type == "event_msg":
+        elif line.type == "event_msg":
+            payload = line.payload
             limits.append((payload.rate_limits, line.timestamp))
-            _add_count(used, line.timestamp, payload.info)
-        elif payload.type.endswith("_call") and line.type == "response_item":
-            _add_call(used, payload.name or payload.type.removesuffix("_call"))
+            if payload.info is not None:
+                _add_count(used, line.timestamp, payload.info)
+        else:
+            _add_call(used, line.payload)
     for raw_limits, timestamp in reversed(limits):
         found = codex_limits(raw_limits)
         if found is not None:
@@ -63,7 +65,7 @@ def add_codex_lines(used: SessionUse, data: bytes) -> None:
             break
 
 
-def _add_other_line(used: SessionUse, raw: bytes, start: int) -> None:
+def _add_other_line(used: SessionUse, raw: bytearray, start: int) -> None:
     """A line that names the session, the model or the like, or one with a value of an unexpected type."""
     value = parsed_line(raw)
     if value is None:
@@ -81,25 +83,28 @@ def _add_other_line(used: SessionUse, raw: bytes, start: int) -> None:
         used.compactions.append(CompactionUse(at, used.state.get("model", "")))
         used.state["compacted"] = "1"
     elif kind == "response_item" and text_in(payload, "type").endswith("_call"):
-        _add_call(used, text_in(payload, "name") or text_in(payload, "type").removesuffix("_call"))
+        _add_call(used, CodexPayload(text_in(payload, "type"), text_in(payload, "name")))
     elif kind == "token_usage_record":
         used.state["records"] = "1"
         _add_report(used, value.get("timestamp"), _report(dict_in(payload, "usage")), text_in(payload, "response_id"))
     elif kind == "event_msg" and text_in(payload, "type") == "token_count":
         info = dict_in(payload, "info")
         reports = [_report(found) if (found := dict_in(info, key)) else None for key in _REPORTS]
-        _add_count(used, value.get("timestamp"), CodexInfo(*reports) if info else None)
+        if info:
+            _add_count(used, value.get("timestamp"), CodexInfo(*reports))
 
 
 def _report(value: dict[str, Any]) -> CodexReport:
     return CodexReport(*(number_in(value, name) for name in _FIGURES))
 
 
-def _add_call(used: SessionUse, name: str) -> None:
-    before, name = used.state.get("tools"), name.replace("\n", " ")
-    if before:
-        name = "\n".join([*before.split("\n")[-_MOST_TOOLS:], name])
-    used.state["tools"] = name
+def _add_call(used: SessionUse, call: CodexPayload) -> None:
+    state, name = used.state, call.name or call.type.removesuffix("_call")
+    if "\n" in name:
+        name = name.replace("\n", " ")
+    if "tools" in state:
+        name = "\n".join([*state["tools"].split("\n")[-_MOST_TOOLS:], name])
+    state["tools"] = name
 
 
 def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
@@ -113,36 +118,27 @@ def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]
     used.state["start"] = str(number_in(payload, "subagent_history_start_ordinal"))
 
 
-def _add_count(used: SessionUse, timestamp: Any, info: CodexInfo | None) -> None:
-    if info is None:
-        return
-    last, thread = info.last, info.of_thread or CodexReport()
-    total = f"{thread.prompt} {thread.cached} {thread.written} {thread.out} {thread.thinking} {thread.total}"
-    if "compacted" in used.state and (last is None or last.prompt <= 0):
-        del used.state["compacted"]  # this is only the size of what is left
-    elif last is not None and total != used.state.get("total") and "records" not in used.state:
+def _add_count(used: SessionUse, timestamp: Any, info: CodexInfo) -> None:
+    state, last, thread = used.state, info.last, info.of_thread or CodexReport()
+    total = f"{thread.prompt} {thread.out} {thread.total}"
+    if "compacted" in state and (last is None or last.prompt <= 0):
+        del state["compacted"]  # this is only the size of what is left
+    elif last is not None and total != state.get("total") and "records" not in state:
         _add_report(used, timestamp, last, total)
-    used.state["total"] = total
+    state["total"] = total
 
 
 def _add_report(used: SessionUse, timestamp: Any, report: CodexReport, key: str) -> None:
-    tools = used.state.pop("tools", "")
-    prompt, out = max(0, report.prompt), max(0, report.out)
+    state = used.state
+    tools = state.pop("tools", "")
+    prompt, cached, written, out = report.prompt, report.cached, report.written, report.out
+    if prompt < 0 or cached < 0 or written < 0 or out < 0:
+        prompt, cached, written, out = max(0, prompt), max(0, cached), max(0, written), max(0, out)
     if prompt or out:
-        made = RequestUse(
-            epoch_milliseconds(timestamp),
-            used.state.get("model", ""),
-            prompt,
-            report.cached if report.cached > 0 else 0,
-            report.written if report.written > 0 else 0,
-            0,
-            out,
-            None,
-            key,
-            used.session if used.belongs_to else "",
-            tuple(filter(None, tools.split("\n"))) if tools else (),
-        )
-        used.requests.append(made)
+        names = tuple([each for each in tools.split("\n") if each]) if tools else ()
+        helper = used.session if used.belongs_to else ""
+        at, model = epoch_milliseconds(timestamp), state.get("model", "")
+        used.requests.append(RequestUse(at, model, prompt, cached, written, 0, out, None, key, helper, names))
 
 
 def _limits(found: CodexLimits, at: int) -> list[RateLimit]:

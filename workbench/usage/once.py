@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from workbench.usage.records import RequestUse, SessionUse
 
 LATER = 60_000
@@ -13,16 +15,16 @@ _MOST_STEPS = 50
 """From a sub-agent to its session, or from a fork to the first of them."""
 
 
-class CountedRequest(NamedTuple):
-    """A request and whose it is."""
+class CountedRequests(NamedTuple):
+    """Requests that count, and whose they are."""
 
     agent: str
     session: str
     folder: str
-    use: RequestUse
+    uses: list[RequestUse]
 
 
-def counted_once(sessions: Sequence[SessionUse]) -> Iterator[CountedRequest]:
+def counted_once(sessions: Sequence[SessionUse]) -> Iterator[CountedRequests]:
     """The requests of all sessions, without copies.
 
     The agent's file says who asked, and the proxy has the figures: some agents write down the report on an answer
@@ -32,17 +34,18 @@ def counted_once(sessions: Sequence[SessionUse]) -> Iterator[CountedRequest]:
     origins = {each.session: each.copied_from for each in files if each.copied_from}
     owners = {each.session: each.belongs_to for each in files if each.belongs_to}
     passed = _PassedRequests([each for each in sessions if each.is_passed])
-    seen: set[tuple[str, str, str]] = set()
+    seen: dict[tuple[str, str], set[str]] = {}
     for used in files:
         first, owner = _first(used.session, origins), _first(used.session, owners)
         # Totals of a thread, as Codex has them, name a request within the thread only.
-        thread = first if used.state.get("header") else ""
+        keys = seen.setdefault((used.agent, first if used.state.get("header") else ""), set())
+        uses = []
         for use in used.requests:
-            key = (used.agent, thread, use.key)
-            if use.key and key in seen:
+            if use.key and use.key in keys:
                 continue
-            seen.add(key)
-            yield CountedRequest(used.agent, owner, used.folder, passed.with_figures(use))
+            keys.add(use.key)
+            uses.append(use)
+        yield CountedRequests(used.agent, owner, used.folder, passed.with_figures(uses))
     yield from passed.left()
 
 
@@ -76,11 +79,12 @@ class _PassedRequests:
                     self._places.setdefault(_figures(use), []).append((at, number))
                 keys.add(use.key)
 
-    def with_figures(self, use: RequestUse) -> RequestUse:
-        """A request with the proxy's figures, if it has passed the proxy."""
-        places = self._places.get(_figures(use)) if self._places else None
-        if places is None:
-            return use
+    def with_figures(self, uses: list[RequestUse]) -> list[RequestUse]:
+        """Requests of a file, those that have passed the proxy with its figures."""
+        return [self._with_own_figures(use) for use in uses] if self._places else uses
+
+    def _with_own_figures(self, use: RequestUse) -> RequestUse:
+        places = self._places.get(_figures(use), ())
         near = [(abs(self._at(place).at - use.at), place) for place in places if place not in self._used]
         if not near or min(near)[0] > LATER:
             return use
@@ -88,14 +92,13 @@ class _PassedRequests:
         self._used.add(place)
         found = self._at(place)
         cost = use.cost if use.cost is not None else found.cost
-        return use._replace(out=max(use.out, found.out), cost=cost, is_unfinished=False)
+        return msgspec.structs.replace(use, out=max(use.out, found.out), cost=cost, is_unfinished=False)
 
-    def left(self) -> Iterator[CountedRequest]:
+    def left(self) -> Iterator[CountedRequests]:
         """Those that are in no file."""
         for at, used in enumerate(self._sessions):
-            for number, use in enumerate(used.requests):
-                if (at, number) not in self._used:
-                    yield CountedRequest(used.agent, used.session, used.folder, use)
+            uses = [use for number, use in enumerate(used.requests) if (at, number) not in self._used]
+            yield CountedRequests(used.agent, used.session, used.folder, uses)
 
     def _at(self, place: tuple[int, int]) -> RequestUse:
         return self._sessions[place[0]].requests[place[1]]

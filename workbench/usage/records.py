@@ -9,7 +9,7 @@ import msgspec
 from workbench.live.stamps import FileStamp
 
 
-class RequestUse(NamedTuple):
+class RequestUse(msgspec.Struct, array_like=True, gc=False):
     """One answered request, as the agent or the proxy recorded it."""
 
     at: int

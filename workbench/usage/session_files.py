@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from io import BufferedReader
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.live.stamps import FileStamp
 from workbench.traces import agent_names
+from workbench.usage import claude_report_lines, codex_report_lines
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import SessionUse, UsageEntry
-from workbench.usage.usage_lines import whole_lines_of
+from workbench.usage.usage_lines import ReportSigns, TranscriptLines
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSession
@@ -25,12 +27,13 @@ _TAIL = 256
 
 class _QuickReader(NamedTuple):
     start: Callable[[str, str], SessionUse]
-    add_lines: Callable[[SessionUse, bytes], None]
+    signs: ReportSigns
+    add_lines: Callable[[SessionUse, Iterable[bytearray]], None]
 
 
 _QUICK = {
-    agent_names.CLAUDE_CODE: _QuickReader(new_claude_session, add_claude_lines),
-    agent_names.CODEX: _QuickReader(new_codex_session, add_codex_lines),
+    agent_names.CLAUDE_CODE: _QuickReader(new_claude_session, claude_report_lines.SIGNS, add_claude_lines),
+    agent_names.CODEX: _QuickReader(new_codex_session, codex_report_lines.SIGNS, add_codex_lines),
 }
 """Formats with a quick reader; the others are read as for opening them."""
 
@@ -61,26 +64,24 @@ def read_usage(
     return UsageEntry(stamp, read_other_file(agent, path, session_at))
 
 
-def _found_agent(file: BinaryIO) -> str:
+def _found_agent(file: BufferedReader) -> str:
     from workbench.live.reports import format_of  # late, for the same reason
 
     return format_of(file.read(HEAD))
 
 
 def _read_lines(
-    file: BinaryIO, quick: _QuickReader, agent: str, path: str, stamp: FileStamp, known: UsageEntry | None
+    file: BufferedReader, quick: _QuickReader, agent: str, path: str, stamp: FileStamp, known: UsageEntry | None
 ) -> UsageEntry:
     goes_on = known is not None and known.stamp.inode == stamp.inode and known.tail == _tail(file, known.position)
     if known is None or not goes_on or len(known.sessions) != 1:
         known = UsageEntry(stamp, [quick.start(agent, path)])
-    position = known.position
-    for part in whole_lines_of(file, position):
-        quick.add_lines(known.sessions[0], part.data)
-        position = part.end
-    return UsageEntry(stamp, known.sessions, position, _tail(file, position))
+    lines = TranscriptLines(file, known.position)
+    quick.add_lines(known.sessions[0], lines.lines_with_reports(quick.signs))
+    return UsageEntry(stamp, known.sessions, lines.position, _tail(file, lines.position))
 
 
-def _tail(file: BinaryIO, position: int) -> bytes:
+def _tail(file: BufferedReader, position: int) -> bytes:
     start = max(0, position - _TAIL)
     file.seek(start)
     return sha256(file.read(position - start)).digest()

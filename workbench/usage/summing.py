@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from workbench.log.events import Usage
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import request_cost
 from workbench.traces import agent_names
-from workbench.usage.once import CountedRequest, counted_once
+from workbench.usage.once import CountedRequests, counted_once
 from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
 from workbench.usage.usage_table import AgentLimit, UsageBucket, UsageSums, UsageTable
 from workbench.usage.usage_windows import five_hour_windows
@@ -24,11 +23,11 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
     made: dict[tuple[str, ...], UsageBucket] = {}
     day_of = day_finder()
     claude = []
-    for each in counted_once(sessions):
-        cost = request_cost(_report(each.use), each.use.prompt, catalogue)[0]
-        _add_request(made, day_of(each.use.at), each, cost)
-        if each.agent == agent_names.CLAUDE_CODE and each.use.at:
-            claude.append((each.use, cost))
+    for counted in counted_once(sessions):
+        costs = [_cost(use, catalogue) for use in counted.uses]
+        _add_requests(made, counted, costs, day_of)
+        if counted.agent == agent_names.CLAUDE_CODE:
+            claude += [each for each in zip(counted.uses, costs, strict=True) if each[0].at]
     compacted = {used.session: {each.at for each in used.compactions} for used in sessions if used.compactions}
     for used in sessions:
         for compaction in _compactions_once(used, compacted.get(used.copied_from, set())):
@@ -39,9 +38,9 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
     return UsageTable([*made.values()], refs, five_hour_windows(claude), _last_limits(sessions))
 
 
-def _report(use: RequestUse) -> Usage:
-    """A request in the form that costs are computed from."""
-    return Usage(use.model, 0, use.prompt, use.cached, use.written, use.out, cost=use.cost, cache_hour=use.hour)
+def _cost(use: RequestUse, catalogue: Catalogue) -> float | None:
+    tokens = (use.prompt, use.cached, use.written, use.hour, use.out)
+    return request_cost(catalogue, use.model, use.cost, *tokens)[0]
 
 
 def day_finder() -> Callable[[int], str]:
@@ -60,25 +59,32 @@ def day_finder() -> Callable[[int], str]:
     return day_of
 
 
-def _add_request(made: dict[tuple[str, ...], UsageBucket], day: str, each: CountedRequest, cost: float | None) -> None:
-    use = each.use
-    tool = use.tools[0] if use.tools else ""
-    key = (day, each.agent, each.session, each.folder, use.model, tool, use.sub_agent)
-    found = made.get(key)
-    if found is None:
-        found = made[key] = UsageBucket(*key, UsageSums())
-    sums = found.sums
-    sums.requests += 1
-    sums.fresh += max(0, use.prompt - use.cached - use.written)
-    sums.cached += use.cached
-    sums.written += use.written
-    sums.out += use.out
-    sums.calls += len(use.tools)
-    sums.unfinished += use.is_unfinished
-    if cost is None:
-        sums.uncosted += 1
-    else:
-        sums.cost += cost
+def _add_requests(
+    made: dict[tuple[str, ...], UsageBucket],
+    counted: CountedRequests,
+    costs: Sequence[float | None],
+    day_of: Callable[[int], str],
+) -> None:
+    agent, session, folder, uses = counted
+    for use, cost in zip(uses, costs, strict=True):
+        tools = use.tools
+        key = (day_of(use.at), agent, session, folder, use.model, tools[0] if tools else "", use.sub_agent)
+        found = made.get(key)
+        if found is None:
+            found = made[key] = UsageBucket(*key, UsageSums())
+        sums, cached, written = found.sums, use.cached, use.written
+        fresh = use.prompt - cached - written
+        sums.requests += 1
+        sums.fresh += fresh if fresh > 0 else 0
+        sums.cached += cached
+        sums.written += written
+        sums.out += use.out
+        sums.calls += len(tools)
+        sums.unfinished += use.is_unfinished
+        if cost is None:
+            sums.uncosted += 1
+        else:
+            sums.cost += cost
 
 
 def _bucket(made: dict[tuple[str, ...], UsageBucket], day: str, used: SessionUse, model: str) -> UsageBucket:

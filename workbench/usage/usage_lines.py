@@ -1,71 +1,91 @@
-"""Reads a transcript in parts that end with a line, and finds the few lines that matter."""
+"""Reads a transcript in parts, and finds the few lines that matter. Most are passed over by their first bytes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator
+from io import BufferedIOBase
+from typing import Any, NamedTuple
 
 import msgspec
 
-from workbench.config.foreign_files import size_of
-
-CHUNK = 8 * 1024 * 1024
-"""Bytes that are read at once, at most."""
-_LEAST = 65_536
+CHUNK = 256 * 1024
+"""Bytes that are read at once: so few stay in the processor's cache until they are searched."""
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line; a longer one is skipped."""
+_TYPE = b'"type":"'
+_FREE: list[bytearray] = []
+"""Buffers for later files: memory that was just given back is slow to get again."""
 
 
-class WholeLines(NamedTuple):
-    """A part of a file that ends with a line."""
+class ReportSigns(NamedTuple):
+    """How the lines with reports are told from the others in a file of some agent."""
 
-    data: bytes
-    end: int
-    """The position in the file behind it."""
-
-
-def whole_lines_of(file: BinaryIO, start: int) -> Iterator[WholeLines]:
-    """The content of a file from a position on, cut at line ends. An unfinished last line is left out."""
-    file.seek(start)
-    rest, skipping = b"", False
-    left = size_of(file) - start  # room for more than there is takes twice as long to get
-    while chunk := file.read(min(CHUNK, max(left, _LEAST))):
-        left -= len(chunk)
-        end = chunk.rfind(b"\n") + 1
-        if not end:
-            start += len(rest) + len(chunk) if skipping or len(rest) > LONGEST else 0
-            skipping, rest = (True, b"") if skipping or len(rest) > LONGEST else (False, rest + chunk)
-            continue
-        if skipping:
-            first = chunk.find(b"\n") + 1
-            start, chunk, end, skipping = start + first, chunk[first:], end - first, False
-        data = rest + chunk[:end]
-        start += len(data)
-        rest = chunk[end:]
-        if data:
-            yield WholeLines(data, start)
-    if rest and parsed_line(rest) is not None:
-        yield WholeLines(rest, start + len(rest))
+    head: int
+    """Bytes in which a line has its type."""
+    wanted: tuple[bytes, ...]
+    """What follows `"type":"` in a line with a report, or with what a report belongs to."""
+    others: tuple[bytes, ...]
+    """What follows it in lines without one: most of a file's bytes. The most frequent are first."""
+    words: tuple[bytes, ...]
+    """A line that is neither may have a report if it has one of these."""
 
 
-def lines_with_signs(data: bytes, signs: Sequence[bytes], start: int, stop: int) -> Iterator[bytes]:
-    """The lines between two line ends that have one of the signs, in order.
+class TranscriptLines:
+    """The lines of a file from a position on. An unfinished last line is left out."""
 
-    Searching many lines at once is four times as fast as searching each.
-    """
-    found: dict[int, int] = {}
-    for sign in signs:
-        at = data.find(sign, start, stop)
-        while at >= 0:
-            end = data.find(b"\n", at, stop)
-            end = stop if end < 0 else end
-            found[data.rfind(b"\n", start, at) + 1 or start] = end
-            at = data.find(sign, end, stop)
-    return (data[first : found[first]] for first in sorted(found))
+    def __init__(self, file: BufferedIOBase, position: int = 0) -> None:
+        self._file = file
+        self.position = position
+        """Behind the last line that was read."""
+
+    def lines_with_reports(self, signs: ReportSigns) -> Iterator[bytearray]:
+        """The lines that may have a report."""
+        head, wanted, others, words = signs
+        for data, start, stop in self._parts():
+            find, startswith = data.find, data.startswith
+            while start < stop:
+                end = find(b"\n", start, stop)
+                if end < 0:
+                    end = stop
+                at = find(_TYPE, start, start + head)
+                at = end if at < 0 else at + len(_TYPE)
+                if startswith(wanted, at, end):
+                    yield data[start:end]
+                elif not startswith(others, at, end):
+                    for word in words:
+                        if find(word, start, end) >= 0:
+                            yield data[start:end]
+                            break
+                start = end + 1
+
+    def _parts(self) -> Iterator[tuple[bytearray, int, int]]:
+        """Bytes with whole lines in them, and where these begin and end. The next part takes their place."""
+        at = self._file.seek(self.position)
+        buffer, kept, skips = bytearray(CHUNK) if not _FREE else _FREE.pop(), 0, False
+        while got := self._file.readinto(memoryview(buffer)[kept:]):
+            at += got
+            size = kept + got
+            begin = buffer.find(b"\n", kept, size) + 1 if skips else 0
+            end = buffer.rfind(b"\n", kept, size) + 1
+            if end:
+                yield buffer, begin, end
+                self.position, skips = at - (size - end), False
+            kept = size - end
+            if kept > LONGEST:
+                kept, skips = 0, True
+            elif kept == len(buffer):
+                buffer += bytes(len(buffer))
+            else:
+                buffer[:kept] = buffer[end:size]
+        if kept and not skips and parsed_line(buffer[:kept]) is not None:
+            yield buffer, 0, kept
+            self.position = at
+        if len(buffer) == CHUNK:
+            _FREE.append(buffer)
 
 
-def parsed_line(line: bytes) -> dict[str, Any] | None:
+def parsed_line(line: bytes | bytearray) -> dict[str, Any] | None:
     """The object in a line; None if it is none."""
     try:
         value = msgspec.json.decode(line)

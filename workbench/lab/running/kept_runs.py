@@ -225,5 +225,5 @@ def _contents(path: str) -> str:
             with open_regular_file(each) as file:
                 if size_of(file) > limit:
                     raise TooLargeFile(limit, size_of(file))
-                found.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]  # a BinaryIO will do
+                found.append(file_digest(file, "sha256").hexdigest())
     return " ".join(found)
