@@ -7,7 +7,6 @@ import io
 import shutil
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,6 +22,7 @@ from usage.homes import (
     write_claude,
     write_codex,
     write_lines,
+    write_wasteful,
 )
 from workbench.cli.agent_commands import USAGE_DIMENSIONS
 from workbench.cli.arguments import day_argument
@@ -167,22 +167,9 @@ def test_hostile_names_reach_no_terminal(call: Call, home: Path) -> None:
             assert not {"\x1b", "\x07", "\u202e"} & {*out}
 
 
-def result_of(tool: str, text: str) -> dict[str, Any]:
-    content = [{"type": "tool_result", "tool_use_id": tool, "content": text}]
-    return {"type": "user", "uuid": f"r-{tool}", "message": {"role": "user", "content": content}}
-
-
 @pytest.fixture
 def wasteful(home: Path) -> Path:
-    """A session that reads the same file twice."""
-    lines: list[dict[str, Any]] = []
-    for number in range(4):
-        call_id = f"c{number}"
-        use = {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": "/srv/bakery/bread.py"}}
-        lines.append(claude_reply(f"w{number}", number, 1_000 + 500 * number, 10, content=[use]))
-        lines.append(result_of(call_id, "flour\n" * 200))
-    lines.append(claude_reply("w9", 9, 5_000, 10))
-    return write_claude(home, "e5e5e5e5-0000", lines)
+    return write_wasteful(home, "e5e5e5e5-0000")
 
 
 @pytest.mark.usefixtures("wasteful")

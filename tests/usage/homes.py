@@ -35,6 +35,17 @@ def write_claude(home: Path, session: str, lines: list[dict[str, Any]], project:
     return write_lines(home / ".claude" / "projects" / project / f"{session}.jsonl", lines)
 
 
+def write_wasteful(home: Path, session: str) -> Path:
+    """A session of Claude Code that reads the same file four times."""
+    lines: list[dict[str, Any]] = []
+    for number in range(4):
+        use = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": "/srv/bakery/bread.py"}}
+        lines.append(claude_reply(f"w{number}", number, 1_000 + 500 * number, 10, content=[use]))
+        content = [{"type": "tool_result", "tool_use_id": f"c{number}", "content": "flour\n" * 200}]
+        lines.append({"type": "user", "uuid": f"r-{number}", "message": {"role": "user", "content": content}})
+    return write_claude(home, session, [*lines, claude_reply("w9", 9, 5_000, 10)])
+
+
 def codex_header(thread: str, **more: Any) -> dict[str, Any]:
     """The first line of a rollout."""
     return _codex("session_meta", 0, {"id": thread, "cwd": "/srv/bakery", **more})

@@ -18,8 +18,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import sys
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.errors import WrongCall
@@ -40,7 +42,7 @@ from workbench.usage.usage_figures import (
 from workbench.usage.usage_table import Dimension, UsageBucket, UsageRow, UsageTable, chosen_buckets, grouped, total_row
 
 if TYPE_CHECKING:
-    from workbench.cli.usage_waste import UsageWaste  # late: it plans whole sessions
+    from workbench.lab.replay.usage_waste import UsageWaste  # late: it plans whole sessions
 
 _WASTE = ("waste", "waste cost")
 _FOLDER = 40
@@ -94,10 +96,17 @@ def _more(
 
         titles = session_titles(services, refs)
     if options.waste:
-        from workbench.cli.usage_waste import usage_waste
+        from workbench.lab.replay.usage_waste import usage_waste
 
-        waste = usage_waste(services, refs)
+        shows = sys.stderr.isatty()
+        waste = usage_waste(services, refs, partial(_print_progress, len(refs)) if shows else lambda _: None)
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return titles, waste
+
+
+def _print_progress(sessions: int, at: int) -> None:
+    print(f"\rwaste: session {at:,} of {sessions:,}", end="", file=sys.stderr, flush=True)
 
 
 def _chosen(services: Services, wanted: str) -> tuple[UsageTable, dict[str, str]]:

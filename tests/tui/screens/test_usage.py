@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from tui.play import program, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
-from usage.homes import claude_call, claude_reply, codex_count, codex_header, codex_model, write_claude, write_codex
+from usage.homes import (
+    claude_call,
+    claude_reply,
+    codex_count,
+    codex_header,
+    codex_model,
+    write_claude,
+    write_codex,
+    write_wasteful,
+)
+from workbench.lab.replay.usage_waste import usage_waste
 from workbench.sources.services import Services
 from workbench.tui.screens.usage import ALL
 from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of
@@ -78,6 +88,20 @@ async def test_a_key_opens_one_of_the_most_expensive_sessions(services: Services
         await pilot.press("alt+1")
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: "c1.jsonl" in screen.model.state.title)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_key_finds_the_waste_of_the_marked_row(size: tuple[int, int], home: Path, services: Services) -> None:
+    write_wasteful(home, "c2")
+    with Services() as own:
+        [report] = usage_waste(own, {"c2": str(home / ".claude/projects/-srv-bakery/c2.jsonl")}).reports.values()
+    async with program(services, size=size) as (pilot, screen):
+        await look(pilot, screen, "usage")
+        await seen(pilot, "Alt+W waste", "by day")
+        await pilot.press("alt+w")
+        await seen(pilot, f"waste: {report.total.items} items, {report.total.tokens:,} tokens", "in 3 sessions")
+        await pilot.press("down", "down")  # the day before: the session of that day has none
+        await seen(pilot, "waste: none found", "in 1 session,")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

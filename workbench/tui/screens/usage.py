@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -13,6 +13,8 @@ from textual.content import Content
 
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import fit_columns, printable
+from workbench.lab.replay.usage_waste import UsageWaste, usage_waste
+from workbench.lab.waste.costs import WasteReport
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of, figures_in_columns
 from workbench.tui.widgets.cells import one_line
@@ -71,6 +73,7 @@ class UsageScreen(Finder[str]):
         Binding("enter", "take", "its sessions, or open", id="usage.open", priority=True),
         Binding("tab", "next(1)", "by day, week, …", id="usage.next", priority=True),
         Binding("shift+tab", "next(-1)", "back", id="usage.before", priority=True, show=False),
+        Binding("alt+w", "waste", "waste", id="usage.waste", priority=True),
         Binding("ctrl+down", "read(3)", "scroll", id="usage.scroll", priority=True),
         *(
             Binding(
@@ -89,6 +92,8 @@ class UsageScreen(Finder[str]):
         self._dearest: Sequence[UsageRow] = ()
         """Those of the marked row."""
         self._titles: dict[str, str] = {}
+        self._waste: dict[str, WasteReport | None] = {}
+        """Of the sessions in which it was looked for; None: it cannot be read."""
 
     def on_mount(self) -> None:
         """Read in the background."""
@@ -133,6 +138,14 @@ class UsageScreen(Finder[str]):
         scope = self._scope
         return found if scope is None else [each for each in found if bucket_name(each, scope.by) == scope.name]
 
+    def _buckets_of(self, value: str) -> list[UsageBucket]:
+        """Those of a row."""
+        return [each for each in self._buckets() if value == ALL or bucket_name(each, self._by) == value]
+
+    def _refs(self, buckets: Iterable[UsageBucket]) -> dict[str, str]:
+        """What opens the sessions of these; sessions whose files are gone are left out."""
+        return {each.session: ref for each in buckets if (ref := self._ref(each.session))}
+
     def _row(self, row: UsageRow, most: float) -> Row:
         tokens = _short(row.sums.tokens) if row.sums.is_known else UNKNOWN
         if self._by == "session":
@@ -143,7 +156,7 @@ class UsageScreen(Finder[str]):
 
     async def row_details(self, value: str) -> Content:
         """The figures of a row, its models, its most expensive sessions, and the limits that are open now."""
-        buckets = [each for each in self._buckets() if value == ALL or bucket_name(each, self._by) == value]
+        buckets = self._buckets_of(value)
         is_session = self._by == "session"
         self._dearest = grouped(buckets, "session")[:DEAREST]
         await self._find_titles(self._dearest)
@@ -154,6 +167,7 @@ class UsageScreen(Finder[str]):
             Content.styled(printable(title) or _shown(self._by, value), "bold"),
             self._about_session() if is_session else Content(),
             figures_in_columns([*figures], self.wide),
+            self._waste_block(self._refs(buckets)),
         ]
         if self._by in ("day", "week"):
             blocks.append(self._calendar())
@@ -178,6 +192,13 @@ class UsageScreen(Finder[str]):
             name = fit_columns(printable(self._titles.get(row.name, "")) or row.name, max(8, self.wide - wide - 9))
             lines.append(Content.assemble((f"Alt+{at}", "bold"), f"  {cost.rjust(wide)}  {name}"))
         return Content("\n").join(lines)
+
+    def _waste_block(self, refs: Mapping[str, str]) -> Content:
+        """The waste of a row's sessions, once it is known of all of them."""
+        if not refs or not refs.keys() <= self._waste.keys():
+            return Content()
+        reports = {session: report for session in refs if (report := self._waste[session]) is not None}
+        return Content("\n".join(UsageWaste(reports, len(refs) - len(reports)).total_lines(self.wide)))
 
     def _notes(self, row: UsageRow) -> Content:
         assert self._table is not None
@@ -231,6 +252,21 @@ class UsageScreen(Finder[str]):
             self.dismiss(ref)
         else:
             self.warning = "The file of this session is gone."
+
+    def action_waste(self) -> None:
+        """Look for the waste of the marked row's sessions."""
+        if self.marked is not None:
+            self._find_waste(self._refs(self._buckets_of(self.marked)))
+
+    @work(group="waste", exclusive=True)
+    async def _find_waste(self, refs: Mapping[str, str]) -> None:
+        for at, (session, ref) in enumerate(refs.items(), 1):
+            if session not in self._waste:
+                self.warning = f"waste: session {at:,} of {len(refs):,}…"
+                found = await self.host.in_background(partial(usage_waste, self.host.services, {session: ref}))
+                self._waste[session] = found.reports.get(session)
+        self.warning = ""
+        self.reload_details()
 
     def action_leave(self) -> None:
         """Back from the sessions of a row to the rows; from there, close."""

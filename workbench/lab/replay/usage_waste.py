@@ -1,9 +1,8 @@
-"""The waste of all sessions that `workbench usage --waste` counts."""
+"""The waste of all sessions whose use is shown."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError
@@ -47,18 +46,16 @@ class UsageWaste(NamedTuple):
         return [*found, whole, *missing]
 
 
-def usage_waste(services: Services, refs: Mapping[str, str]) -> UsageWaste:
-    """Find the waste of sessions; `refs`: what opens each. On a terminal, a line counts them meanwhile."""
+def usage_waste(
+    services: Services, refs: Mapping[str, str], begin: Callable[[int], None] = lambda _: None
+) -> UsageWaste:
+    """Find the waste of sessions; `refs`: what opens each. `begin` is called with the number of each, before it."""
     reports: dict[str, WasteReport] = {}
-    shows = sys.stderr.isatty()
     with KeptWaste() as kept:
         for at, (session, ref) in enumerate(refs.items(), 1):
-            if shows:
-                print(f"\rwaste: session {at:,} of {len(refs):,}", end="", file=sys.stderr, flush=True)
+            begin(at)
             try:
                 reports[session] = kept.session_waste(services, ref)
             except (WorkbenchError, OSError, RecursionError):
                 continue
-    if shows and refs:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return UsageWaste(reports, len(refs) - len(reports))
