@@ -19,7 +19,7 @@ _FREE: list[bytearray] = []
 
 
 class ReportSigns(NamedTuple):
-    """How the lines with reports are told from the others in a file of some agent."""
+    """The signs of lines with reports, and of the others, in the files of an agent."""
 
     head: int
     """Bytes in which a line has its type."""
