@@ -35,7 +35,7 @@ RECORDED = 0.25
 """Seconds within which what was answered is recorded."""
 
 
-async def _answer(incoming: web.BaseRequest) -> web.StreamResponse:
+async def answer_whole(incoming: web.BaseRequest) -> web.StreamResponse:
     await incoming.read()
     return web.Response(body=WHOLE, content_type="application/json")
 
@@ -47,7 +47,7 @@ def run(tries: int, chance: random.Random, folder: Path) -> Tally:
 
 
 async def _attack(tally: Tally, tries: int, chance: random.Random, folder: Path) -> None:
-    async with provider(_answer) as url, aiohttp.ClientSession() as client:
+    async with provider(answer_whole) as url, aiohttp.ClientSession() as client:
         async with started(folder / "door", url) as program:
             await _crowd(tally, tries, chance, program, client)
         for number in range(max(1, tries // 1000)):

@@ -7,9 +7,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -22,8 +23,9 @@ MOST = 300 * 2**20
 class RunningProgram:
     """A command that serves, as users start it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, address: str, errors: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, first_line: str, address: str, errors: Path) -> None:
         self.process = process
+        self.first_line = first_line
         self.address = address
         self.port = int(address.split(":")[2].split("/")[0])
         self._errors = errors
@@ -60,25 +62,29 @@ def _peak_of(pid: int) -> int:
 
 
 @asynccontextmanager
-async def started(folder: Path, to: str, *options: str) -> AsyncIterator[RunningProgram]:
+async def started(
+    folder: Path, to: str, *options: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[RunningProgram]:
     """A proxy to an address."""
-    async with running(folder, "proxy", "--json", "--to", to, *options) as program:
+    async with running(folder, "proxy", "--json", "--to", to, *options, environment=environment) as program:
         yield program
 
 
 @asynccontextmanager
-async def running(folder: Path, *words: str) -> AsyncIterator[RunningProgram]:
-    """A command that serves, and that prints its address in its first line."""
+async def running(
+    folder: Path, *words: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[RunningProgram]:
+    """A command that serves, and that prints its address in its first line. `environment`: more of it."""
     folder.mkdir(parents=True, exist_ok=True)
     errors = folder / "errors"
-    environment = {**os.environ, "WORKBENCH_DATA_DIR": str(folder / "data"), "NO_PROXY": "127.0.0.1"}
+    own = {"WORKBENCH_DATA_DIR": str(folder / "data"), "NO_PROXY": "127.0.0.1"}
     with errors.open("wb") as told:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "workbench", *words),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=told,
-            env=environment,
+            env={**os.environ, **own, **environment},
             limit=2**20,
         )
         assert process.stdout is not None
@@ -86,7 +92,7 @@ async def running(folder: Path, *words: str) -> AsyncIterator[RunningProgram]:
             line = (await process.stdout.readline()).decode()
             found = re.search(r"http://[^\s\",]+", line)
             assert found, f"it did not start: {line}{errors.read_text(encoding='utf-8')[-300:]}"
-            yield RunningProgram(process, found[0], errors)
+            yield RunningProgram(process, line, found[0], errors)
         finally:
             if process.returncode is None:
                 process.kill()

@@ -42,15 +42,17 @@ FEW = {
     "serve": 30,
     "bodies": 4,
     "doors": 150,
+    "tls": 75,
     "cuts": 1,
     "sockets": 20,
     "slow": 10,
     "screens": 15,
     "transcripts": 100,
 }
-VOLUME = ("answers", "bodies", "doors", "cuts", "slow")
+VOLUME = ("answers", "bodies", "doors", "tls", "cuts", "slow")
 """Large bodies, many connections and long waits at the proxy, which run where all cases do. Small cases of the same
-rules are in tests/proxy: test_large_bodies, test_unpacking, test_door, test_resuming and test_server."""
+rules are in tests/proxy: test_large_bodies, test_unpacking, test_door, test_forward_door, test_resuming and
+test_server."""
 OTHERS = [name for name in day.ATTACKS if name not in VOLUME]
 TOGETHER = (
     *(pytest.param(OTHERS[at::2], id=f"part {at}") for at in range(2)),

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.mcp_server.protocol import MOST_BYTES, VERSIONS, McpService, ServedTool, ToolCallRequest
+from workbench.mcp_server.protocol import BAD_REQUEST, MOST_BYTES, VERSIONS, McpService, ServedTool, ToolCallRequest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -106,9 +106,16 @@ def test_a_request_with_any_other_id_is_an_error_with_the_id_null(wrong: Any) ->
     ],
 )
 def test_an_error_names_what_is_wrong_and_keeps_the_id(message: dict[str, Any], why: str) -> None:
-    [answer] = told(message)
+    [answer] = told({"jsonrpc": "2.0", **message})
     assert answer["id"] == 1
     assert answer["error"]["message"].startswith(why)
+
+
+@pytest.mark.parametrize("spoken", [{}, {"jsonrpc": None}, {"jsonrpc": "1.0"}, {"jsonrpc": 2.0}], ids=repr)
+@pytest.mark.parametrize("name", [{}, {"id": 7}], ids=repr)
+def test_what_is_no_json_rpc_2_is_refused(spoken: dict[str, Any], name: dict[str, Any]) -> None:
+    error = {"code": BAD_REQUEST, "message": 'jsonrpc: expected "2.0"'}
+    assert told({**spoken, **name, "method": "ping"}) == [{"jsonrpc": "2.0", "id": name.get("id"), "error": error}]
 
 
 def test_notifications_answers_and_empty_lines_get_no_answer() -> None:

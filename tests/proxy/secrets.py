@@ -62,6 +62,7 @@ KINDS: dict[str, SearchStrategy[tuple[str, str]]] = {
 }
 
 ORDINARY = (
+    "use --token for it, or --api-key instead; a --bot-token comes from outside.",
     "token_count = 5",
     "tokens=12",
     '{"max_tokens": 4096, "total_tokens": 123456}',

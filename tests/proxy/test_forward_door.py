@@ -294,14 +294,18 @@ def test_an_address_in_the_form_of_version_6_is_never_another(address: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "target", ["", "example.org", "example.org:0", "example.org:99999", "a b:443", "[::1:443", "é:443"]
+    "target", ["", "example.org", "example.org:0", "example.org:99999", "a b:443", "[::1:443", "é:443", "[::1%a b]:443"]
 )
 async def test_a_target_that_is_none_is_refused(target: str, tmp_path: Path) -> None:
     async with forward(tmp_path, "http://127.0.0.1:9") as running:
         assert (await running.connect(target)).startswith(b"HTTP/1.1 400 ")
 
 
-@given(st.text(max_size=30) | st.from_regex(r"[a-z.\[\]:@/-]{1,20}:[0-9]{1,6}", fullmatch=True))
+@given(
+    st.text(max_size=30)
+    | st.from_regex(r"[a-z.\[\]:@/-]{1,20}:[0-9]{1,6}", fullmatch=True)
+    | st.text(min_size=1).map(lambda scope: f"[fe80::1%{scope}]:443")
+)
 def test_a_target_is_always_a_plain_host_and_a_port(target: str) -> None:
     found = _parsed_target(target)
     if found is not None:

@@ -99,6 +99,21 @@ def test_ordinary_text_is_no_secret(text: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bot --token abc123def",
+        "bot --token QwErTyUiOpAsDfGh",
+        "bot --token=swordfish",
+        "bot --password swordfish",
+        "bot --api-key qwertyuiopasdfghjkl",
+    ],
+)
+def test_the_value_of_an_option_is_masked_if_it_is_not_a_word(text: str) -> None:
+    name = text.replace("=", " ").split()[1]
+    assert redact_text(text) == (f"bot {name}{'=' if '=' in text else ' '}{MASK}", 1)
+
+
 def test_what_an_object_has_under_the_name_of_a_secret_is_masked() -> None:
     value = {"password": "hunter", "Authorization": "hunter2", "passwords": 3, "tokens": "12", "token_count": "a lot"}
     masked = {"password": MASK, "Authorization": MASK}

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from proxy.commands import started
+from proxy.test_running_proxy import MANY_RESULTS
 from proxy.test_server import WHOLE
 from support.calls import Outcome
 from support.provider import Answer
@@ -79,6 +80,17 @@ def test_a_sdk_in_the_agent_passes_and_is_recorded(tmp_path: Path) -> None:
     assert titles(tmp_path) == ["hello there"]
     assert "made a certificate authority, as there was none" in outcome.err
     assert not list((tmp_path / "data").glob("proxy-*"))
+
+
+@pytest.mark.long
+def test_a_policy_changes_what_passes(tmp_path: Path) -> None:
+    knobs = ("--policy", "layers", "--set", "masking.keep_first=0", "--set", "masking.keep_last=2")
+    agent = f"import os; os.environ['OPENAI_BASE_URL'] = 'https://api.openai.com/v1'\n{MANY_RESULTS}"
+    outcome = ran(tmp_path, "--to", "rehearsal", *knobs, "--", sys.executable, "-c", agent)
+    assert outcome.code == 0, outcome.err
+    assert "policy layers masking.keep_first=0 masking.keep_last=2: masks results of tools" in outcome.out
+    assert "the policy masked or cut 4 results in 1 batch; 1 request changed\n" in outcome.err
+    assert titles(tmp_path) == ["look"]
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ from workbench.config.errors import WorkbenchError
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions of the protocol, the newest first. They do not differ in what is used here."""
+VERSION_OF_RPC = "2.0"
 MOST_BYTES = 1_000_000
 """The longest message that is read."""
 PARSE_ERROR, BAD_REQUEST, NO_METHOD, BAD_PARAMETERS = -32700, -32600, -32601, -32602
@@ -95,6 +96,8 @@ class McpService:
         name, method, parameters = message.get("id"), message.get("method"), message.get("params")
         if "id" in message and (not isinstance(name, str | int) or isinstance(name, bool)):
             return _failed(None, BAD_REQUEST, "id: expected a text or a whole number")
+        if message.get("jsonrpc") != VERSION_OF_RPC:
+            return _failed(name, BAD_REQUEST, f'jsonrpc: expected "{VERSION_OF_RPC}"')
         if not isinstance(method, str):
             return _failed(name, BAD_REQUEST, "method: expected a text")
         if name is None:
@@ -105,7 +108,7 @@ class McpService:
             result = self._result(method, parameters or {})
         except ProtocolError as error:
             return _failed(name, error.code, str(error))
-        return {"jsonrpc": "2.0", "id": name, "result": result}
+        return {"jsonrpc": VERSION_OF_RPC, "id": name, "result": result}
 
     def _result(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         match method:
@@ -146,4 +149,4 @@ def _text_result(text: str, *, is_error: bool = False) -> dict[str, Any]:
 
 
 def _failed(name: str | int | None, code: int, message: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": name, "error": {"code": code, "message": message}}
+    return {"jsonrpc": VERSION_OF_RPC, "id": name, "error": {"code": code, "message": message}}

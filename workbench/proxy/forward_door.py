@@ -245,7 +245,9 @@ def _parsed_target(target: str) -> HostPort | None:
         return None
     if host.startswith("["):
         with suppress(ValueError):
-            return HostPort(str(IPv6Address(host[1:-1])), int(port)) if host.endswith("]") else None
+            found = IPv6Address(host[1:-1])
+            # The name of an interface behind the address may be any text.
+            return HostPort(str(found), int(port)) if host.endswith("]") and found.scope_id is None else None
         return None
     name = host.lower().removesuffix(".")
     allowed = name.isascii() and len(name) <= 253 and all(each.isalnum() or each in ".-_" for each in name)

@@ -62,6 +62,8 @@ _OPTION: Final = re.compile(
     r"(?P<after>[^\s\"'\\]+)"
 )
 """On a command line."""
+_SPOKEN: Final = re.compile(r"--[\w-]*(?:token|secret|key)\s+[A-Z]?[a-z]{1,14}(?:['’-][a-z]{1,14})*[.,;:!?)*]*")
+"""An option in a sentence, and the next word of it. No token looks like a word; a password may."""
 _BASIC: Final = re.compile(r"(?P<name>\bBasic\s{1,4})(?P<value>[A-Za-z0-9+/]{6,}={0,2})", re.IGNORECASE)
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
 _SHORT: Final = 8
@@ -75,7 +77,7 @@ def redact_text(text: str) -> tuple[str, int]:
     text, shapes = _SHAPES.subn(MASK, text)
     for pattern, replace in (
         (_SENT, masking.mask),
-        (_OPTION, masking.mask),
+        (_OPTION, masking.mask_option),
         (_ASSIGNED, masking.mask_assigned),
         (_TOKEN, masking.mask),
         (_BASIC, masking.mask_basic),
@@ -94,6 +96,9 @@ class _Masking:
         """Keep the first group that was found, which is the name, and mask the second, the value."""
         name, value = (each for each in found.groups() if each is not None)
         return name + self._masked(value)
+
+    def mask_option(self, found: re.Match[str]) -> str:
+        return found[0] if _SPOKEN.fullmatch(found[0]) else self.mask(found)
 
     def mask_assigned(self, found: re.Match[str]) -> str:
         name, value = found["name"], found["value"]

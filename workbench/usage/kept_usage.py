@@ -18,7 +18,7 @@ from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = b"2"
+_VERSION = b"3"
 """Raise it when a reader finds something else in the same file."""
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
 _TABLES = "CREATE TABLE tables (key BLOB PRIMARY KEY, made INTEGER, data BLOB) WITHOUT ROWID"

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -14,6 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from proxy.conftest import LS, called, claude, result, user
+from session.test_activity import TwoAgents
 from support.provider import Answer, Provider
 from tui.play import program, settle, shown, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
@@ -24,6 +26,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.main import screen as main_screen
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.tui.screens import held as held_screen
@@ -128,6 +131,27 @@ async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> N
         await until(lambda: "no proxy runs" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "no proxy runs; start one with workbench proxy")
+
+
+async def test_a_held_request_rings_and_notifies_while_a_session_is_watched(
+    services: Services, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main_screen, "HELD_SECONDS", 0.05)
+    session, ways = f"{TwoAgents(tmp_path / 'home', project).claude}#1", ("bell", "desktop")
+    async with between("every") as proxy, program(services, (80, 24), session, follow=True, notify=ways) as (_, screen):
+        written: list[str] = []
+        monkeypatch.setattr(screen.alerts, "_write", written.append)
+        asking = [proxy.ask(ASK)]
+        await until(lambda: len(written) == 1)
+        asking.append(proxy.ask(ASK))
+        await until(lambda: len(written) == 2)
+        assert all(each.startswith("\x07\x1b") for each in written)
+        assert "1 request held at a breakpoint" in written[0]
+        assert "2 requests held at a breakpoint" in written[1]
+        for each in asking:
+            each.cancel()
+        await until(lambda: screen.held == 0)
+        assert len(written) == 2, "what is let go is no news"
 
 
 async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(services: Services) -> None:
