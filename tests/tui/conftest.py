@@ -25,6 +25,10 @@ from workbench.tui.textual_patches import PATCHES, text_as_it_is
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
 
+TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+"""What a terminal may say that would be seen on the screen."""
+
 LOOK = 0.01
 """Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
 
@@ -41,6 +45,21 @@ def styles_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return PARSED[key]
 
     monkeypatch.setattr(Stylesheet, "_parse_rules", parse_rules)
+
+
+@pytest.fixture(autouse=True)
+def rules_hashed_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual asks each rule of its styles for a hash, for each widget; in both cases it is the rule's identity."""
+    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)
+
+
+@pytest.fixture(autouse=True)
+def same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal with all colours, whatever the tester's has. To show sixteen takes a tenth longer."""
+    for name in NOT_OURS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in TERMINAL.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(autouse=True)

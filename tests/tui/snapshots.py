@@ -2,7 +2,7 @@
 
 `snap_compare` starts an app, takes one picture of it and keeps it beside the test. It does not wait for threads, knows
 one size, and shows differences of the clock and of ids as well; so what is built on it here waits until the app is at
-rest, sets terminal, clock and ids, and looks at the same state in other sizes without pictures: the words that matter
+rest, sets clock and ids, and looks at the same state in other sizes without pictures: the words that matter
 must be seen there, nothing may stick out of its place, and everything must be readable.
 
 A test module asks for the fixture with `pytest_plugins = ["tui.snapshots"]`.
@@ -44,9 +44,6 @@ CALM = 3
 """Looks in a row that must find nobody at work."""
 WAITING = ("commands", "leave", "ask")
 """Workers that may wait for the user: commands, the question before a loss, and what a screen asks in another."""
-TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TZ": "UTC"}
-NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
-"""What a terminal may say that would be seen in a picture."""
 NOON = 1_767_268_800_000
 """New Year's Day 2026, in milliseconds since 1970: whatever a test writes into a log was written then."""
 
@@ -171,12 +168,9 @@ def _pumps(app: App[Any]) -> Iterator[MessagePump]:
 
 @pytest.fixture
 def pictures(snap_compare: Callable[..., bool], tmp_path: Path) -> Iterator[Pictures]:
-    """The same terminal, clock and ids everywhere; nothing blinks, nothing glides."""
+    """The same clock and ids everywhere; nothing blinks, nothing glides."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in NOT_OURS:
-            patch.delenv(name, raising=False)
-        for name, value in TERMINAL.items():
-            patch.setenv(name, value)
+        patch.setenv("TZ", "UTC")
         patch.setenv("HOME", str(tmp_path))  # a folder is told by its way from here, whose name is another in every run
         time.tzset()
         patch.setattr(rows, "now_in_ms", lambda: NOON)

@@ -142,6 +142,44 @@ class Steady(SteadyApp[None]):
         self.errors.append(error)
 
 
+class FirstClasses(Screen[None]):
+    """Keeps the classes that it has before its first frame."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - an instance's own
+    first: frozenset[str] = frozenset()
+
+    def on_mount(self) -> None:
+        """Keep them."""
+        self.first = frozenset(self.classes)
+
+
+class PlainWithSizes(App[None]):
+    """Has breakpoints for its screens, of which those of the columns are not used."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-columns")]  # noqa: RUF012 - an instance's own
+    VERTICAL_BREAKPOINTS = [(20, "-tall")]  # noqa: RUF012 - an instance's own
+
+
+class SteadyWithSizes(PlainWithSizes, Steady):
+    """The same."""
+
+
+async def first_classes(app: App[None]) -> frozenset[str]:
+    """The classes of a new screen before its first frame; after it, it has those of its size."""
+    screen = FirstClasses()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await app.push_screen(screen)
+        await until(lambda: screen.classes == {"-wide", "-tall"})
+        await pilot.resize_terminal(90, 10)
+        await until(lambda: screen.classes == {"-narrow"})
+    return screen.first
+
+
+async def test_plain_textual_styles_a_new_screen_without_the_classes_of_its_size_and_ours_does_not() -> None:
+    assert await first_classes(PlainWithSizes()) == frozenset()
+    assert await first_classes(SteadyWithSizes()) == {"-wide", "-tall"}
+
+
 async def press_both(app: App[None]) -> None:
     async with app.run_test() as pilot:
         app.query_one(Fragile).focus()

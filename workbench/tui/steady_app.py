@@ -19,7 +19,8 @@ from textual.dom import DOMNode
 from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.message_pump import MessagePump
-from textual.widget import Widget
+from textual.screen import Screen
+from textual.widget import AwaitMount, Widget
 from textual.worker import WorkerFailed, active_worker
 
 Result = TypeVar("Result")
@@ -70,6 +71,19 @@ class SteadyApp(App[Result]):
         compositor = self.screen._compositor
         compositor._dirty_regions.add(compositor.size.region)
         super().refresh_css(animate)
+
+    def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
+        """Give a new screen the classes of its breakpoints at once. Textual sets them when it has painted the first
+        frame, and then styles, lays out and paints the screen again."""
+        new = self.get_screen(screen)
+        if not new.is_running:
+            for length, its, ours in (
+                (self.size.width, new.HORIZONTAL_BREAKPOINTS, self.HORIZONTAL_BREAKPOINTS),
+                (self.size.height, new.VERTICAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS),
+            ):
+                breakpoints = ours if its is None else its
+                new.add_class(*new._get_breakpoint_classes(length, breakpoints or []), update=False)
+        return super()._get_screen(new)
 
     def _handle_exception(self, error: Exception) -> None:
         """Ignore errors of widgets that are being removed: they still get messages, and query lost children."""

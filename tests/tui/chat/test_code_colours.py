@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.waiting import GIVE_UP
 from tui.chat.host import Host, said, settle
 from tui.play import until
 from workbench.tui.chat import code_colours
@@ -42,6 +43,13 @@ def test_a_text_that_is_coloured_at_once_stops_when_its_time_is_over() -> None:
     assert AT_ONCE(PYTHON, "no-such-language").plain == PYTHON
 
 
+@pytest.fixture
+def patient_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the process alone takes longer to start than a user would wait for colours."""
+    monkeypatch.setattr(code_colours, "SECONDS", GIVE_UP)
+
+
+@pytest.mark.usefixtures("patient_process")
 def test_the_process_finds_what_the_program_finds() -> None:
     spans = [(span.start, span.end, str(span.style)) for span in coloured_code(PYTHON, "python").spans]
     assert in_a_process(PYTHON, "python") == spans
@@ -53,6 +61,7 @@ def test_a_process_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
     assert in_a_process(PYTHON, "python") == []
 
 
+@pytest.mark.usefixtures("patient_process")
 async def test_colours_that_come_later_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[Any] = []
     plain = subprocess.run

@@ -140,9 +140,8 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
     def on_resize(self, event: Resize) -> None:
         """Show or hide parts by the panel's own size."""
         width, height = event.size
-        self.set_class(height >= TALL or (width >= WIDE and height >= LOW), "-full")
-        self.set_class(width >= WIDE and height >= LOW, "-wide")
-        self.set_class(height < LOW, "-low")
+        is_wide = width >= WIDE and height >= LOW
+        self.update_classes({"-full": height >= TALL or is_wide, "-wide": is_wide, "-low": height < LOW})
         self._set_title()
 
     def watch_compaction(self, view: CompactionView | None) -> None:

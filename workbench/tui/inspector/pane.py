@@ -134,9 +134,8 @@ class InspectorPane(DecidingPane):
 
     def on_resize(self, event: Resize) -> None:
         """Arrange by the pane's own width, not the screen's."""
-        self.set_class(event.size.width >= WIDE, "-wide")
-        self.set_class(event.size.width >= MAP_NEXT_TO_ROWS, "-map-beside")
-        self.set_class(event.size.height < LOW, "-low")
+        width, height = event.size
+        self.update_classes({"-wide": width >= WIDE, "-map-beside": width >= MAP_NEXT_TO_ROWS, "-low": height < LOW})
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """Show another plan: compute an open question again, and show the changes."""

@@ -68,6 +68,7 @@ class PaneScreen(Screen[None]):
         for name, pane in self.panes():
             pane.border_title = one_line(name.capitalize())
         self.focus_pane("chat")
+        self._lay_out(is_styled=False)
 
     def panes(self) -> Iterator[tuple[PaneName, ChatPane | InspectorPane | CompactionPanel]]:
         """The panes by name, in the order of their keys."""
@@ -132,14 +133,16 @@ class PaneScreen(Screen[None]):
     def on_resize(self) -> None:
         self._lay_out()
 
-    def _lay_out(self) -> None:
-        fitted = self.fitted = self.arrangement.fitted(self.size.width, self.size.height)
+    def _lay_out(self, *, is_styled: bool = True) -> None:
+        """Arrange the panes. Before the first frame, when nothing `is_styled` yet, the styles follow anyway."""
+        width, height = self.app.size
+        fitted = self.fitted = self.arrangement.fitted(width, height)
         visible = fitted.visible
         for name, pane in self.panes():
             pane.display = name in visible
         self.query_one("#side").display = bool({"context", "compaction"} & visible)
-        is_low = self.size.height < LOW and not (fitted.active == "context" and not fitted.is_split)
-        self.update_classes({"-single": not fitted.is_split, "-low": is_low})
+        is_low = height < LOW and not (fitted.active == "context" and not fitted.is_split)
+        self.update_classes({"-single": not fitted.is_split, "-low": is_low}, update=is_styled)
         self.chat.styles.width = f"{fitted.chat_share}fr"
         self.query_one("#side").styles.width = f"{100 - fitted.chat_share}fr"
         self.inspector.styles.height = f"{fitted.context_share}fr"
