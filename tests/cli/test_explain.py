@@ -99,6 +99,27 @@ def test_the_result_that_turned_the_action_is_named_first(call: Call, planted: P
     assert found["units"][2]["effect"] == {"value": 1.0, "low": 0.2059, "high": 1.0, "changed": 3, "tries": 3}
 
 
+def test_it_says_what_masking_would_have_saved_over_the_session(call: Call, planted: Path) -> None:
+    line = json.loads(planted.read_text("utf-8"))
+    lines = [line]
+    for number in range(2):
+        more = [{"role": "assistant", "content": "deleted it"}, {"role": "user", "content": f"and now? {number}"}]
+        line = {**line, "request": {**line["request"], "messages": [*line["request"]["messages"], *more]}}
+        lines.append(line)
+    planted.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    saved = {}
+    with serving(by_order) as url:
+        for number in (1, 2, 3):
+            saved[number] = call("explain", planted, "--at", str(number), "--to", url, "--yes", "--json").json["masked"]
+        shown = call("explain", planted, "--at", "2", "--to", url, "--yes").out
+    assert [saved[number]["requests"] for number in (1, 2, 3)] == [3, 2, 1]
+    assert saved[1]["tokens"] > saved[2]["tokens"] > saved[3]["tokens"] > 0
+    assert saved[1]["tokens"] == pytest.approx(3 * saved[3]["tokens"], rel=0.05)
+    assert all(each["missed"] == 0 and 0 < each["share"] < 1 for each in saved.values())
+    words = f"2 requests of the session would have been smaller by {saved[2]['tokens']:,} tokens in all"
+    assert words in " ".join(shown.split())
+
+
 def test_groups_are_left_out_whole(call: Call, planted: Path) -> None:
     with serving(by_order) as url:
         found = call("explain", planted, "--to", url, "--yes", "--json", "--groups", "--method", "subsets").json

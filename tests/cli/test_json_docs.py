@@ -106,7 +106,9 @@ def test_explanations(call: Call, tmp_path: Path) -> None:
     tool = {"id": "c", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
     spare = {"type": "function", "function": {"name": "spare", "parameters": {"type": "object"}}}
     listed = {"type": "function", "function": {"name": "list_files", "parameters": {"type": "object"}}}
-    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "list ."}], "tools": [listed, spare]}
+    before = [{"role": "user", "content": "word " * 100}, {"role": "assistant", "content": "Well."}]
+    messages = [*before, {"role": "user", "content": "list ."}]
+    asked = {"model": "gpt-4o", "messages": messages, "tools": [listed, spare]}
     said = {"choices": [{"message": {"role": "assistant", "content": "so", "tool_calls": [tool]}}]}
     (tmp_path / "r.jsonl").write_text(json.dumps({"request": asked, "response": said}))
     printed(call, "explain", tmp_path / "r.jsonl", "--to", "rehearsal")

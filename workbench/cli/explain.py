@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from dataclasses import replace
 
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
@@ -13,6 +14,7 @@ from workbench.config.text import counted, line_width, print_json
 from workbench.explain.asking import AskedCounts
 from workbench.explain.explaining import prepare_explanation, send_and_explain
 from workbench.explain.output import explanation_json, explanation_lines
+from workbench.explain.saving import masking_saving
 from workbench.explain.values import ExplainWish
 from workbench.sources.services import Services
 
@@ -33,17 +35,19 @@ def run_explain(options: argparse.Namespace) -> int:
     )
     with Services() as services:
         source = read_source_with_notes(services, options.source)
-        job = prepare_explanation(services, options_of(options), source, wish)
+        asked = options_of(options)
+        job = prepare_explanation(services, asked, source, wish)
         if not options.yes and not job.is_free:
             require_confirmation(job.question, declined="nothing was sent", unasked=f"{job.question} {NEEDS_YES}")
         show = None if options.json or not sys.stderr.isatty() else _show_progress
         found = asyncio.run(send_and_explain(services, job, show))
         if show:
             print(file=sys.stderr)
+        saving = masking_saving(services, replace(asked, model=""), source, job, found)
     if options.json:
-        print_json(explanation_json(job, found))
+        print_json(explanation_json(job, found, saving))
     else:
-        print("\n".join(explanation_lines(job, found, line_width())))
+        print("\n".join(explanation_lines(job, found, saving, line_width())))
     return 0 if found.complete else 1
 
 

@@ -10,7 +10,6 @@ from math import ceil, log2
 from workbench.config.errors import Refused, WrongCall
 from workbench.explain.actions import SameAction, SameLikelihood, commonest_answer, plain_call, same_action
 from workbench.explain.asking import FIRST_WAIT, AskedCounts, Asker, SearchEnded, SendBody
-from workbench.explain.carrying import carrying_requests
 from workbench.explain.effect_words import findings_of
 from workbench.explain.intervals import Tally, effect_of
 from workbench.explain.kept_answers import KeptAnswers, recorded_digest
@@ -40,8 +39,6 @@ class ExplainJob:
     job: ReplayJob
     units: tuple[RequestUnit, ...]
     wish: ExplainWish
-    carried: Mapping[int, int] = field(default_factory=dict)
-    """By unit: how many requests of the session carried it, from this one on."""
     events: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """By event of the log: its paths in the request."""
     recorded: bytes = b""
@@ -92,11 +89,10 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
     units = units_in(job.dialect, job.body, lambda text: setup.counter.count(text).tokens, wish.grain)
     if not units:
         raise Refused(f"request {job.number}: nothing can be left out: it has only the message that is answered")
-    carried = carrying_requests(source.events, mark.request, job.dialect, units)
     paths = event_paths(plan_body(job.dialect, found.body, setup), source.events)
     is_same = {**job.body, "model": ""} == {**found.body, "model": ""}
     recorded = recorded_digest(job.dialect, found.body) if is_same else b""
-    return ExplainJob(job, tuple(units), wish, carried, paths, recorded)
+    return ExplainJob(job, tuple(units), wish, paths, recorded)
 
 
 async def send_and_explain(

@@ -7,6 +7,7 @@ from typing import Any
 from workbench.config.text import counted, fit_columns, percent, printable
 from workbench.explain.effect_words import effect_sentence, effect_text, same_without
 from workbench.explain.explaining import ExplainJob, answer_line
+from workbench.explain.saving import MaskingSaving, saving_words
 from workbench.explain.values import Explanation, UnitEffect
 
 SHOWN = 5
@@ -15,8 +16,10 @@ SHOWN = 5
 # For people
 
 
-def explanation_lines(job: ExplainJob, found: Explanation, width: int = 0) -> list[str]:
-    """The result as text: what was measured, what matters, and what does not."""
+def explanation_lines(
+    job: ExplainJob, found: Explanation, saving: MaskingSaving | None = None, width: int = 0
+) -> list[str]:
+    """The result as text: what was measured, what matters, what does not, and what masking that saves."""
     lines = [
         f"request {job.job.number:,} to {job.job.model}: {counted(len(job.units), 'unit')} can be left out",
         *_answer_lines(found),
@@ -25,7 +28,7 @@ def explanation_lines(job: ExplainJob, found: Explanation, width: int = 0) -> li
     if important := found.by_importance:
         lines += ["", *(line for each in important for line in _unit_lines(job, each))]
     if found.dead_weight:
-        lines += ["", *_lines_without_effect(job, found)]
+        lines += ["", *_lines_without_effect(job, found, saving)]
     if found.ended:
         lines += ["", f"it ended early: {found.ended}", "the answers are kept: run it again to go on"]
     return [_fit(line, width) for line in lines]
@@ -65,16 +68,15 @@ def _unit_lines(job: ExplainJob, each: UnitEffect) -> list[str]:
     ]
 
 
-def _lines_without_effect(job: ExplainJob, found: Explanation) -> list[str]:
+def _lines_without_effect(job: ExplainJob, found: Explanation, saving: MaskingSaving | None) -> list[str]:
     dead = found.dead_weight
     whole = sum(unit.tokens for unit in job.units) or 1
-    later = sum(each.unit.tokens * job.carried.get(each.unit.number, 1) for each in dead)
     lines = [
         f"no effect: {counted(len(dead), 'unit')}, {found.dead_tokens:,} tokens "
         f"({percent(found.dead_tokens / whole, 0)} of what can be left out)",
         f"  without all of them together {same_without(dead[0])}",
-        f"  without them, this request and those after it would be smaller by {later:,} tokens in all",
     ]
+    lines += [f"  {saving_words(saving)}"] if saving else []
     for each in dead[:SHOWN]:
         lines.append(f"  {each.unit.paths[-1]} {each.unit.kind} {each.unit.title}, {each.unit.tokens:,} tokens")
     if len(dead) > SHOWN:
@@ -85,7 +87,7 @@ def _lines_without_effect(job: ExplainJob, found: Explanation) -> list[str]:
 # For programs
 
 
-def explanation_json(job: ExplainJob, found: Explanation) -> dict[str, Any]:
+def explanation_json(job: ExplainJob, found: Explanation, saving: MaskingSaving | None = None) -> dict[str, Any]:
     """The result as JSON."""
     reference = found.reference
     return {
@@ -108,11 +110,18 @@ def explanation_json(job: ExplainJob, found: Explanation) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "waited": round(found.waited, 3),
         "no_effect": {"units": len(found.dead_weight), "tokens": found.dead_tokens},
-        "units": [_unit_json(job, each) for each in found.effects],
+        "masked": None
+        if saving is None
+        else {
+            **saving._asdict(),
+            "share": round(saving.share, 4),
+            "cost": None if saving.cost is None else round(saving.cost, 6),
+        },
+        "units": [_unit_json(each) for each in found.effects],
     }
 
 
-def _unit_json(job: ExplainJob, each: UnitEffect) -> dict[str, Any]:
+def _unit_json(each: UnitEffect) -> dict[str, Any]:
     unit, effect = each.unit, each.effect
     return {
         "unit": unit.number,
@@ -121,7 +130,6 @@ def _unit_json(job: ExplainJob, each: UnitEffect) -> dict[str, Any]:
         "tool": unit.tool or None,
         "title": unit.title,
         "tokens": unit.tokens,
-        "later_requests": job.carried.get(unit.number, 1),
         "verdict": each.verdict,
         "partners": list(each.partners),
         "effect": None

@@ -20,6 +20,8 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
+    Event,
+    Override,
     Setting,
     ToolCall,
     ToolResult,
@@ -75,6 +77,22 @@ def test_a_replay_is_what_planning_every_prefix_from_scratch_is(
     assert [point.fits for point in made.points] == [plan.verdict.fits for plan in scratch]
     assert made.peak == max((plan.size for plan in scratch), default=0)
     assert made.invalid == 0
+
+
+@given(st.lists(iterations(), min_size=1, max_size=6), st.data())
+def test_what_is_masked_from_a_request_on_is_whole_before_it(parts: list[list[Body]], data: st.DataObject) -> None:
+    lab = source([UserMessage("go"), *(body for part in parts for body in part)])
+    first = data.draw(st.integers(1, len(lab.marks)))
+    earlier = [each for each in lab.source.events if each.seq <= lab.marks[first - 1].upto]
+    results = [each.seq for each in earlier if isinstance(each.body, ToolResult)]
+    masked = data.draw(st.sets(st.sampled_from(results)) if results else st.just(set()))
+    sent, made, setup = lab.run_policy(RECORDED), lab.run_masked(first, masked), lab.setup(RECORDED)
+    for at, (mark, before, now) in enumerate(zip(lab.marks, sent.points, made.points, strict=True), 1):
+        events = [each for each in lab.source.events if each.seq <= mark.upto]
+        place = len(earlier)
+        masks = [Event(place, "mask", 0, Override("mask", seq, seq)) for seq in sorted(masked)] if at >= first else []
+        assert now.tokens == setup.plan([*events[:place], *masks, *events[place:]]).size
+        assert at >= first or now.tokens == before.tokens
 
 
 @pytest.mark.parametrize("policy", all_policies())

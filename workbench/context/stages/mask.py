@@ -11,6 +11,8 @@ from typing import NamedTuple
 from workbench.context.items import Edit, Kind
 from workbench.context.policy import MaskingPolicy
 
+LEAST_TOKENS = 50
+"""Masking a smaller item would free little, because of the marker."""
 _NONE = range(0)
 
 

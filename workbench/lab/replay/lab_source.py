@@ -7,7 +7,7 @@ compactions are made where it would have made them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -65,6 +65,8 @@ class LabAnswer(NamedTuple):
     """Tokens of the answer: as reported, or as counted if there is no report."""
 
 
+MASKED = "lab.mask"
+"""The id of a mask that only the lab made."""
 LIMIT = "budget.max_input_tokens="
 """The knob that limits how much of the window a session may use."""
 
@@ -154,6 +156,11 @@ class LabSource:
         with collector_paused():
             return self._as_recorded.run if policy == RECORDED else self._replay(policy, knobs).replay_session()
 
+    def run_masked(self, number: int, masked: Collection[int]) -> PolicyRun:
+        """Replay what was sent, with some events masked from a request (numbered from 1) on."""
+        with collector_paused():
+            return _Replay(self, self.setup(RECORDED), self.source.events, masked=(number, masked)).replay_session()
+
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
         key, replay = self._planned or (None, None)
@@ -224,9 +231,20 @@ class _AsRecorded(NamedTuple):
 
 
 class _Replay:
-    def __init__(self, lab: LabSource, setup: Setup, events: Sequence[Event], meter: WasteMeter | None = None) -> None:
-        """`meter`: measures waste while the recorded session is followed; None under any other policy."""
+    def __init__(
+        self,
+        lab: LabSource,
+        setup: Setup,
+        events: Sequence[Event],
+        meter: WasteMeter | None = None,
+        masked: tuple[int, Collection[int]] = (0, ()),
+    ) -> None:
+        """`meter`: measures waste while the recorded session is followed; None under any other policy.
+
+        `masked`: a request, and the events that are masked from it on.
+        """
         self._lab = lab
+        self._masked = masked
         self._setup = setup
         self._events = events
         self._meter = meter
@@ -280,6 +298,9 @@ class _Replay:
             raise Refused("the replay was stopped")
         mark = self._lab.marks[number - 1]
         self._add_events(mark.upto, number)
+        if number == self._masked[0]:
+            masks = (Override("mask", seq, seq) for seq in sorted(self._masked[1]))
+            self._log.append_events([Event(mark.upto, MASKED, 0, mask) for mask in masks])
         self._extra = self._lab.unattributed[number - 1]
         self._log.set_unattributed(self._extra.tokens)
         step = self._stepped()

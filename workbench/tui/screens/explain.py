@@ -23,14 +23,17 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.text import counted, printable
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
+from workbench.context.stages.mask import LEAST_TOKENS
 from workbench.explain.asking import AskedCounts
 from workbench.explain.explaining import ExplainJob, prepare_explanation, send_and_explain
 from workbench.explain.output import explanation_lines
+from workbench.explain.saving import MaskingSaving, masking_saving
 from workbench.explain.values import ExplainWish, Explanation
 from workbench.sources.options import Options
+from workbench.sources.source import Source
 from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, preview_overrides, propose_overrides
 from workbench.tui.screens.free_space import mask_as_agreed
-from workbench.tui.screens.freeable import LEAST_TOKENS, asked_about, masking_figures
+from workbench.tui.screens.freeable import asked_about, masking_figures
 from workbench.tui.screens.replay import open_session_source
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -74,7 +77,7 @@ async def explain_shown_request(host: Host, words: str) -> None:
         ConfirmDialog("explain the answer", question, "send them", "send nothing")
     ):
         return
-    events = await host.show_and_wait(ExplainScreen(host, job))
+    events = await host.show_and_wait(ExplainScreen(host, job, source))
     host.show_effects()
     if events:
         await _mask_events(host, events)
@@ -126,10 +129,11 @@ class ExplainScreen(ModalScreen[frozenset[int]]):
     text = query_one(Static)
     page = query_one(VerticalScroll)
 
-    def __init__(self, host: Host, job: ExplainJob) -> None:
+    def __init__(self, host: Host, job: ExplainJob, source: Source) -> None:
         super().__init__()
         self._host = host
         self._job = job
+        self._source = source
         self._found: Explanation | None = None
         self._lines: list[str] = []
 
@@ -148,14 +152,19 @@ class ExplainScreen(ModalScreen[frozenset[int]]):
     async def _explain(self) -> None:
         # in a thread: it takes longer than a frame
         await self._host.in_background(lambda: import_module("workbench.proxy.resending"))
+        host, job = self._host, self._job
         try:
-            self._found = await send_and_explain(self._host.services, self._job, self._show_counts)
+            self._found = found = await send_and_explain(host.services, job, self._show_counts)
+            self._show_lines(found)
+            saving = partial(masking_saving, host.services, replace(host.options, model=""), self._source, job, found)
+            self._show_lines(found, await host.in_background(saving))
         except WorkbenchError as error:
             self.text.update(f"! {printable(str(error))}")
-            return
-        self._lines = explanation_lines(self._job, self._found)
+
+    def _show_lines(self, found: Explanation, saving: MaskingSaving | None = None) -> None:
+        self._lines = explanation_lines(self._job, found, saving)
         self.text.update(Content("\n".join(self._lines)))
-        masks = "m masks what had no effect · " if self._found.dead_weight else ""
+        masks = "m masks what had no effect · " if found.dead_weight else ""
         self.page.border_subtitle = one_line(f"{masks}y copies · Esc closes")
 
     def _show_counts(self, counts: AskedCounts) -> None:

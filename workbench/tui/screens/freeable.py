@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from workbench.config.text import counted, percent, printable
 from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
+from workbench.context.stages.mask import LEAST_TOKENS
 from workbench.context.tool_lines import item_line
 from workbench.lab.caching import CacheUse, request_price
 from workbench.lab.replay.lab_source import LabSource
@@ -32,8 +33,6 @@ Freeable = CarriedWaste | Item
 """An item of either order."""
 ORDERS: tuple[FreeOrder, ...] = ("unneeded", "largest")
 MOST = 10
-LEAST_TOKENS = 50
-"""Masking a smaller item would free little, because of the marker."""
 WORTH = 0.01
 """From this share of the window on, a large item is proposed, and not only listed."""
 WHO, KIND = 16, 11
