@@ -32,8 +32,6 @@ LOOPS_READ_PIPES = sys.platform != "win32"
 
 
 class Ended(NamedTuple):
-    """How a program ended."""
-
     status: int
     """The exit status; negative: the signal that ended it."""
     timed_out: bool
