@@ -101,8 +101,6 @@ def _writable(output: str | None, *, force: bool) -> OutputFile | None:
 
 
 class _Tuning:
-    """One call of the command."""
-
     def __init__(self, options: argparse.Namespace, objective: Objective, services: Services, kept: KeptRuns) -> None:
         self._options = options
         self._objective = objective

@@ -60,7 +60,6 @@ class Visit(AppService):
         return process
 
     async def set_terminal_size(self, width: int, height: int) -> None:
-        """Tell the screen its new size."""
         await super().set_terminal_size(_cells(width), _cells(height))
 
     async def run(self) -> None:

@@ -62,7 +62,6 @@ class PlainStream:
             yield chunk
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._chunks.aclose()
 
 
@@ -76,7 +75,6 @@ class LitellmStream:
         return found
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._stream.aclose()
 
     @property

@@ -66,7 +66,6 @@ class RecordedRequest(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Its number in `workbench requests`."""
         return self.place + 1
 
 

@@ -37,8 +37,6 @@ class LocalFailure(WorkbenchError):
 
 
 class _Running(NamedTuple):
-    """A process that answers."""
-
     process: Process
     reader: asyncio.Task[None]
     endpoint: Endpoint
