@@ -118,7 +118,7 @@ class Visit(AppService):
 
 
 def _cells(number: int) -> int:
-    """A width or height, limited to a sensible range; raises TypeError if it is no number."""
+    """A width or height, limited to a sensible range; raises TypeError if it is not a number."""
     return int(min(max(number, 1), _MOST_CELLS))
 
 

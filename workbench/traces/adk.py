@@ -160,7 +160,7 @@ def _summary(compaction: dict[str, Any]) -> str:
 
 
 def _time(value: Any) -> float | None:
-    """A time in seconds; None if it is none."""
+    """A time in seconds; None for a value that is not a time."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value)

@@ -90,7 +90,7 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def exchange_of(value: Any) -> Exchange | None:
-    """An entry as a request with its answer; None if it is none."""
+    """An entry as a request with its answer; None for any other entry."""
     if not isinstance(value, dict):
         return None
     given = _answer(value)

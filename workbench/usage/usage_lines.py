@@ -66,7 +66,7 @@ def lines_with_signs(data: bytes, signs: Sequence[bytes], start: int, stop: int)
 
 
 def parsed_line(line: bytes) -> dict[str, Any] | None:
-    """The object in a line; None if it is none."""
+    """The object in a line; None if the line has no object."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
