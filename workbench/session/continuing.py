@@ -103,7 +103,7 @@ class ContinuationDraft(NamedTuple):
     made: SessionSummary
 
 
-class Continuing:
+class SessionContinuation:
     """Opens a continuation in place of the open session. Runs in the session's thread."""
 
     def __init__(

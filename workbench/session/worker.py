@@ -12,7 +12,7 @@ from workbench.live.finder import AgentSession
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.session import figures, opening
 from workbench.session.activity import ActivityFollower
-from workbench.session.continuing import Continuing
+from workbench.session.continuing import SessionContinuation
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
 from workbench.session.message_place import MessagePlace
@@ -42,7 +42,7 @@ class SessionWorker:
         self.questions = self.turns.questions
         self._place = self.turns.place = MessagePlace(services, options, updates, self._current)
         self.drafts = SummaryDrafts(services, self.turns, self.compactions, self._current.publish)
-        self.continuing = Continuing(
+        self.continuing = SessionContinuation(
             services, options, self.compactions, self._current.require_open, self._current.exchange
         )
         self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self._current.writable, self._refill)

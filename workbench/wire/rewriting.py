@@ -46,7 +46,7 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
     """Return a changed copy of the body. A change that is not allowed raises an error with one sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
-        made = _Rewriting(dialect, body).rewritten_body(rewrite)
+        made = _Rewriter(dialect, body).rewritten_body(rewrite)
     for name, value in rewrite.parameters.items():
         if name in (*DIALECTS[dialect].places, "tools"):
             raise WrongCall(f"{name}: no parameter; it is left out or edited by its path")
@@ -59,7 +59,7 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
     return made
 
 
-class _Rewriting:
+class _Rewriter:
     """One body while it is changed."""
 
     def __init__(self, dialect: DialectName, body: dict[str, Any]) -> None:
