@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,5 +125,35 @@ def test_methods_say_what_they_do_it_to() -> None:
         for folder in OWN_NAMES
         for module, holder, name in public_methods(folder)
         if name in VAGUE_METHODS and not module.startswith(SHARED_METHODS.get(name, ()))
+    ]
+    assert found == []
+
+
+THINGS = (
+    "adapters",
+    "agent",
+    "cli",
+    "config",
+    "library",
+    "live",
+    "log",
+    "models",
+    "session",
+    "sources",
+    "views",
+    "wire",
+)
+"""The folders in which no class is named after an activity alone. Folders join when they are clean, and never leave."""
+NOUNS = ("Reasoning", "Setting", "Summarising", "Thinking", "Waiting")
+"""Events, and steps of a turn."""
+
+
+def test_a_class_is_named_after_a_thing() -> None:
+    found = [
+        f"{path.relative_to(ROOT).as_posix()}: {node.name}"
+        for folder in THINGS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and re.fullmatch(r"_?[A-Z][a-z]+ing", node.name) and node.name not in NOUNS
     ]
     assert found == []

@@ -151,6 +151,7 @@ PRIVATE = {
     r"\bwhoever\b": "the caller, anyone who",
     r"\banew\b": "again, from scratch",
     r"\bstands\b(?! (between|for|out)\b)": "is, appears, is in effect",
+    r"\b(it|that|which) is (?-i:none)\b": "is not a time, for anything else",
     r"\b(tell|tells|telling|said|say|says|hear|hears) of\b": "show, report, describe, mention",
     r"\b(nothing|anything|something|is|are|was|were|sent|shown|known|seen|read|made) of it\b": "it",
     r"\b(makes?|becomes?|became|comes?|came|knows?|sees?) of it\b": "the result, what happens to it",

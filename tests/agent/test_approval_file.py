@@ -16,7 +16,7 @@ from agent.approval_calls import Person, command
 from workbench.agent import approvals as approvals_module
 from workbench.agent.approvals import (
     Approvals,
-    Saved,
+    SavedApprovals,
     forget_pattern,
     load_saved,
     save_patterns,
@@ -36,9 +36,9 @@ patterns = st.lists(
 def test_what_is_saved_is_loaded_again(always: tuple[str, ...], never: tuple[str, ...]) -> None:
     path = config_dir() / "approvals.toml"
     path.unlink(missing_ok=True)
-    save_patterns(path, Saved(always[:1], never))
-    save_patterns(path, Saved(always, ()))
-    assert load_saved(path) == Saved(always, never)
+    save_patterns(path, SavedApprovals(always[:1], never))
+    save_patterns(path, SavedApprovals(always, ()))
+    assert load_saved(path) == SavedApprovals(always, never)
 
 
 lines = st.lists(st.sampled_from(['"run_command:a",', '"run_command:b" , # after', "# alone", ""]), max_size=5)
@@ -50,7 +50,7 @@ def test_what_the_user_wrote_in_the_file_stays(body: list[str], last: str, more:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("# mine\nnever = [ # so\n" + "\n".join([*body, last]) + "\n] # done\n\n# the end\n")
     before = path.read_text()
-    save_patterns(path, Saved(never=more))
+    save_patterns(path, SavedApprovals(never=more))
     comment = re.compile("# (?:mine|so|after|alone|last|behind|done|the end)$", re.MULTILINE)
     assert comment.findall(path.read_text()) == comment.findall(before)
     written = tomllib.loads(before)["never"]
@@ -61,11 +61,11 @@ def test_what_the_user_wrote_in_the_file_stays(body: list[str], last: str, more:
 def test_what_is_forgotten_is_gone_and_the_rest_stays(always: tuple[str, ...], never: tuple[str, ...]) -> None:
     path = config_dir() / "approvals.toml"
     path.unlink(missing_ok=True)
-    save_patterns(path, Saved(always, never))
+    save_patterns(path, SavedApprovals(always, never))
     path.write_text(f"# mine\n{path.read_text()}# the end\n")
     forget_pattern(path, never[0])
     kept = [tuple(each for each in patterns if each != never[0]) for patterns in (always, never)]
-    assert load_saved(path) == Saved(*kept)
+    assert load_saved(path) == SavedApprovals(*kept)
     assert path.read_text().startswith("# mine\n")
     assert path.read_text().endswith("# the end\n")
     with pytest.raises(WrongCall, match="has no"):
@@ -116,8 +116,9 @@ def test_a_file_that_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, 
 def test_answers_of_two_processes_are_all_kept(tmp_path: Path) -> None:
     path = tmp_path / "approvals.toml"
     code = (
-        "import sys; from pathlib import Path; from workbench.agent.approvals import Saved, save_patterns\n"
-        "for n in range(15): save_patterns(Path(sys.argv[1]), Saved(always=(f'run_command:{sys.argv[2]}{n}',)))"
+        "import sys; from pathlib import Path; from workbench.agent.approvals import SavedApprovals, save_patterns\n"
+        "for n in range(15):\n"
+        "    save_patterns(Path(sys.argv[1]), SavedApprovals(always=(f'run_command:{sys.argv[2]}{n}',)))"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code, path, name]) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -130,7 +131,7 @@ def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
     real, path = tmp_path / "dotfiles" / "mine.toml", tmp_path / "approvals.toml"
     real.write_text('always = ["a"]\n')
     path.symlink_to(real)
-    save_patterns(path, Saved(always=("b",)))
+    save_patterns(path, SavedApprovals(always=("b",)))
     forget_pattern(path, "a")
     assert path.is_symlink()
     assert load_saved(real).always == ("b",)
@@ -142,4 +143,4 @@ def test_a_file_that_another_holds_is_told_in_a_line(tmp_path: Path, monkeypatch
         locked_folder(tmp_path, 1),
         pytest.raises(WrongCall, match="another session has been changing it"),
     ):
-        save_patterns(tmp_path / "approvals.toml", Saved(always=("a",)))
+        save_patterns(tmp_path / "approvals.toml", SavedApprovals(always=("a",)))

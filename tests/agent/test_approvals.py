@@ -10,7 +10,7 @@ from agent.approval_calls import Person, command, writing
 from workbench.agent.approvals import (
     Approvals,
     Choice,
-    Saved,
+    SavedApprovals,
 )
 from workbench.agent.tools.base import Kind, ProposedCall
 from workbench.config.paths import config_dir
@@ -30,7 +30,7 @@ def test_a_call_that_cannot_work_is_denied_without_asking() -> None:
 
 
 def test_never_wins_and_sees_every_part_of_a_command() -> None:
-    approvals = Approvals(Saved(("run_command",), ("run_command:git push *", "read_file:secret/**", "fly")))
+    approvals = Approvals(SavedApprovals(("run_command",), ("run_command:git push *", "read_file:secret/**", "fly")))
     written = ("git push", "git push -f", "cd x && git push origin", "echo $(git push)", "a\ngit push")
     for text in (*written, "git push $x", "git  push", "git 'push' *", 'x; g"it" push'):
         assert approvals.decision_for(command(text)) == "deny"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.requirements import requirement
-from workbench.agent.instructions import Instructions, Reading, fit_instructions, load_instructions
+from workbench.agent.instructions import FileText, Instructions, fit_instructions, load_instructions
 from workbench.context.policy import InstructionsPolicy
 
 # No folder above a test's own has this, whatever else the machine holds.
@@ -296,7 +296,7 @@ characters = st.text(st.sampled_from("ab \né語🙂\ufeff"), max_size=300)
 
 @given(characters, st.integers(0, 400))
 def test_a_cut_is_always_within_the_room_and_a_beginning_of_the_text(text: str, room: int) -> None:
-    file = fit_instructions(Path("/p/AGENTS.md"), Reading(text, len(text.encode()), ""), room)
+    file = fit_instructions(Path("/p/AGENTS.md"), FileText(text, len(text.encode()), ""), room)
     if file is None:
         assert len(text.encode()) > room
         return

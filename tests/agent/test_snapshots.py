@@ -12,7 +12,7 @@ import pytest
 from workbench.agent import private_git, snapshots
 from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.snapshots import (
-    Difference,
+    SnapshotDifference,
     compare_snapshot,
     kept_snapshots,
     prune_snapshots,
@@ -362,7 +362,7 @@ async def test_what_would_change_is_told_without_changing_or_keeping_anything(re
     put(repo / "changed/folder", "in the way")
     before, refs = seen(repo), git(repo, "for-each-ref")
     found = await compare_snapshot(snapshot)
-    assert found == Difference(("kept", "new"), ("changed/folder", "made/up"), ("changed",))
+    assert found == SnapshotDifference(("kept", "new"), ("changed/folder", "made/up"), ("changed",))
     assert (seen(repo), git(repo, "for-each-ref")) == (before, refs)
     back = await restore_snapshot(snapshot)
     assert (back.changed, back.created, back.blocked) == found

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hostile.tally import Tally, check_one_line
-from workbench.agent.approvals import Approvals, Saved, forget_pattern, load_saved, save_patterns
+from workbench.agent.approvals import Approvals, SavedApprovals, forget_pattern, load_saved, save_patterns
 from workbench.agent.tools.base import ProposedCall
 from workbench.config.errors import WorkbenchError
 
@@ -76,7 +76,7 @@ def _used(path: Path) -> bool:
         assert approvals.decision_for(call) != "allow" or named, f"{call.tool} is allowed by nothing"
     mode = os.stat(path).st_mode if path.exists() else 0
     try:
-        save_patterns(path, Saved(always=("run_command:new *",)))
+        save_patterns(path, SavedApprovals(always=("run_command:new *",)))
         after = load_saved(path)
         assert set(after.always) == {*before.always, "run_command:new *"}, "rules were lost"
         assert after.never == before.never, "rules were lost"
@@ -94,7 +94,7 @@ def _used(path: Path) -> bool:
 def _at_the_same_time(path: Path) -> None:
     patterns = [f"run_command:x{number} *" for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda pattern: save_patterns(path, Saved(always=(pattern,))), patterns))
+        list(pool.map(lambda pattern: save_patterns(path, SavedApprovals(always=(pattern,))), patterns))
     assert set(load_saved(path).always) == set(patterns), "an answer was lost"
     assert [each.name for each in path.parent.iterdir()] == [path.name], "something is left"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hostile.kill_values import Killed, Place, Say
 from support.talk import words
-from workbench.agent.approvals import Saved, load_saved, save_patterns
+from workbench.agent.approvals import SavedApprovals, load_saved, save_patterns
 from workbench.cli.main import main
 from workbench.config.paths import config_dir
 from workbench.config.settings import load_settings
@@ -167,7 +167,7 @@ def approving(place: Place, say: Say) -> None:
     """Patterns that the user allows always."""
     path = config_dir() / "approvals.toml"
     for number in count(len(load_saved(path).always)):
-        save_patterns(path, Saved(always=(f"run_command:make target-{number}",)))
+        save_patterns(path, SavedApprovals(always=(f"run_command:make target-{number}",)))
         say(f"allowed {number}")
 
 

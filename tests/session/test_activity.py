@@ -20,7 +20,7 @@ from workbench.config.folders import work_folder
 from workbench.live.finder import AgentSession
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.session import activity, current
+from workbench.session import activity, outside_changes
 from workbench.session.activity import PAST, QUIET, YOURS, session_to_follow
 from workbench.sources.services import Services
 from workbench.views.values import WatchedSession
@@ -146,7 +146,7 @@ async def test_a_session_of_a_program_with_a_store_is_followed_until_the_user_go
     services: Services, agents: TwoAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(activity, "QUIET", 0)
-    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
+    monkeypatch.setattr(outside_changes, "LOOK_AT_STORE", 0.01)
     async with opened(services, f"{agents.claude}#1", follow=True) as on:
         with Store.open() as elsewhere:
             session = elsewhere.create([UserMessage("from the library")], title="bot", folder=work_folder())

@@ -28,7 +28,7 @@ from workbench.live.processes import AgentProcess
 from workbench.live.stamps import FileStamp
 from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Event, Failure, Setting, UserMessage
-from workbench.session import current, following, opening
+from workbench.session import following, opening, outside_changes
 from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, follow_session, is_replaced
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
@@ -353,7 +353,7 @@ async def test_a_file_is_shown_and_followed_on_where_something_else_cannot_be_op
 
     monkeypatch.setattr(opening, "LONG", 40)
     monkeypatch.setattr(opening, "_opened", planned)
-    monkeypatch.setattr(current, "LOOK", 0)
+    monkeypatch.setattr(outside_changes, "LOOK", 0)
     async with opened(services, str(path), follow=True) as on:
         on.model.open_session("long")
         await until(lambda: bool(on.title == "long"))

@@ -14,7 +14,7 @@ from workbench.config.folders import work_folder
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.log.store import Store
-from workbench.session import current
+from workbench.session import outside_changes
 from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -60,7 +60,7 @@ class LibraryAgent:
 async def test_an_agent_writes_its_session_again_while_a_screen_shows_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
+    monkeypatch.setattr(outside_changes, "LOOK_AT_STORE", 0.01)
     agent = LibraryAgent()
     agent.add("one")
     async with opened(services, "bot") as on:
@@ -99,7 +99,7 @@ async def test_what_is_decided_comes_after_what_another_process_has_just_appende
 async def test_a_session_of_the_proxy_is_resumed_while_a_screen_shows_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current, "LOOK", 0.01)
+    monkeypatch.setattr(outside_changes, "LOOK", 0.01)
     first = [user("look")]
     with Store.open() as elsewhere:
         recording = Recording(elsewhere, client="Claude Code", folder=work_folder())
@@ -118,7 +118,7 @@ async def test_a_session_of_the_proxy_is_resumed_while_a_screen_shows_it(
 async def test_the_answer_of_a_writer_that_was_killed_is_shown_and_nobody_is_locked_out(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
+    monkeypatch.setattr(outside_changes, "LOOK_AT_STORE", 0.01)
     with Store.open() as elsewhere:
         session = elsewhere.create([UserMessage("go")], title="killed")
         async with opened(services, "killed") as on:

@@ -15,7 +15,7 @@ from tui.play import Script, Watcher, answer, opened, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.session import current, opening
+from workbench.session import opening, outside_changes
 from workbench.session.model import SessionModel
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
@@ -148,7 +148,7 @@ async def test_the_first_thing_that_cannot_be_opened_ends_the_program(services: 
 async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current, "LOOK_AT_STORE", 0.01)
+    monkeypatch.setattr(outside_changes, "LOOK_AT_STORE", 0.01)
     with Store.open() as elsewhere:
         held = elsewhere.create([UserMessage("theirs")], title="held")
         async with opened(services, "held") as on:

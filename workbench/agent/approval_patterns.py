@@ -44,7 +44,6 @@ def check_pattern(pattern: str, where: str) -> str:
 
 
 def pattern_allows(pattern: str, call: ProposedCall) -> bool:
-    """Whether a pattern allows a call."""
     tool, colon, subject = pattern.partition(":")
     if not fnmatchcase(call.tool, tool):
         return False

@@ -61,7 +61,7 @@ Ask = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 _Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
 
 
-class Saved(Table, frozen=True):
+class SavedApprovals(Table, frozen=True):
     """The content of the file."""
 
     always: _Patterns = ()
@@ -71,9 +71,11 @@ class Saved(Table, frozen=True):
 class Approvals:
     """The user's answers, from earlier sessions and from this one."""
 
-    def __init__(self, saved: Saved | None = None, *, allow: Iterable[str] = (), path: Path | None = None) -> None:
+    def __init__(
+        self, saved: SavedApprovals | None = None, *, allow: Iterable[str] = (), path: Path | None = None
+    ) -> None:
         """`allow`: patterns for this run only. `path`: where answers are saved; None: they are not saved."""
-        saved = saved or Saved()
+        saved = saved or SavedApprovals()
         self._always = list(saved.always)
         self._never = list(saved.never)
         self._session = [check_pattern(pattern, "--allow") for pattern in allow]
@@ -136,12 +138,12 @@ class Approvals:
                 self._session.append(check_pattern(pattern, "answer"))
             case "always":
                 self._always.append(check_pattern(pattern, "answer"))
-                self._save(Saved(always=(pattern,)))
+                self._save(SavedApprovals(always=(pattern,)))
             case "never":
                 self._never.append(check_pattern(pattern, "answer"))
-                self._save(Saved(never=(pattern,)))
+                self._save(SavedApprovals(never=(pattern,)))
 
-    def _save(self, more: Saved) -> None:
+    def _save(self, more: SavedApprovals) -> None:
         if self._path is None:
             return
         try:
@@ -152,18 +154,18 @@ class Approvals:
             self.problems.append(f"{self._path}: cannot be written: {error.strerror or error}")
 
 
-def load_saved(path: Path) -> Saved:
+def load_saved(path: Path) -> SavedApprovals:
     """The content of a file; empty if the file does not exist. Raises WrongCall for anything but lists of patterns."""
     if not os.path.lexists(path):
-        return Saved()
-    saved = read_table(Saved, read_toml(path), str(path))
+        return SavedApprovals()
+    saved = read_table(SavedApprovals, read_toml(path), str(path))
     for key, patterns in structs.asdict(saved).items():
         for each in patterns:
             check_pattern(each, f"{path}: {key}")
     return saved
 
 
-def save_patterns(path: Path, more: Saved) -> None:
+def save_patterns(path: Path, more: SavedApprovals) -> None:
     """Add patterns to a file; create it if it is missing. The rest of the file stays as the user wrote it."""
     import tomlkit  # imported late: most sessions save nothing
 

@@ -44,7 +44,7 @@ class Instructions:
     """Bytes of UTF-8 of all texts together, including markers."""
 
 
-class Reading(NamedTuple):
+class FileText(NamedTuple):
     """The part of a text file that was read."""
 
     text: str
@@ -109,7 +109,7 @@ def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
     yield here
 
 
-def read_text(path: Path, limit: int) -> Reading | None:
+def read_text(path: Path, limit: int) -> FileText | None:
     """Read the beginning of a text file, at most a little more than `limit` bytes; None if the file does not exist."""
     try:
         with open_regular_file(path) as file:
@@ -131,7 +131,7 @@ def read_text(path: Path, limit: int) -> Reading | None:
     except UnicodeDecodeError as error:
         problem = f"expected UTF-8, got the byte {data[error.start]:#04x} at {error.start}; replaced such bytes"
         text, split = _decoded(data, unread == 0, "replace")
-    return Reading(text, len(text.encode()) + split + unread, problem)
+    return FileText(text, len(text.encode()) + split + unread, problem)
 
 
 def _decoded(data: bytes, whole: bool, errors: str) -> tuple[str, int]:
@@ -141,7 +141,7 @@ def _decoded(data: bytes, whole: bool, errors: str) -> tuple[str, int]:
     return text, len(decoder.getstate()[0])
 
 
-def fit_instructions(path: Path, reading: Reading, room: int) -> InstructionFile | None:
+def fit_instructions(path: Path, reading: FileText, room: int) -> InstructionFile | None:
     """Fit a file into `room` bytes, with a marker if it was cut; None if not even the marker fits."""
     if reading.size <= room:
         return InstructionFile(path, reading.text, reading.size, cut=False)

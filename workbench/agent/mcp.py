@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta, field
 
-from workbench.agent.mcp_link import Link, McpServer, import_mcp
+from workbench.agent.mcp_link import McpLink, McpServer, import_mcp
 from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolLimits, ToolOutcome
 from workbench.agent.tools.environment import VariableNames
 from workbench.config.background import in_background
@@ -126,7 +126,7 @@ class McpTools:
         self._start_seconds = start_seconds
         self._call_seconds = call_seconds
         self._most_bytes = (limits or ToolLimits()).output_bytes
-        self._links: list[Link] = []
+        self._links: list[McpLink] = []
         self._wrong_off: list[str] = []
         self._every: tuple[_Found, ...] = ()
         self.tools: tuple[Tool, ...] = ()
@@ -141,7 +141,7 @@ class McpTools:
         if not self._servers:
             return self
         await in_background(import_mcp)
-        self._links = [Link(server, self._cwd) for server in self._servers]
+        self._links = [McpLink(server, self._cwd) for server in self._servers]
         try:
             await asyncio.gather(*map(self._wait_for, self._links))
         except BaseException:
@@ -154,7 +154,7 @@ class McpTools:
     async def __aexit__(self, *_: object) -> None:
         await self._leave()
 
-    async def _wait_for(self, link: Link) -> None:
+    async def _wait_for(self, link: McpLink) -> None:
         try:
             async with asyncio.timeout(self._start_seconds):
                 await link.settled.wait()
@@ -200,7 +200,7 @@ class McpTools:
                     server.name, listed.name, self._tool(name, link, listed), listed.name in server.switched_off
                 )
 
-    def _tool(self, name: str, link: Link, listed: Listed) -> Tool:
+    def _tool(self, name: str, link: McpLink, listed: Listed) -> Tool:
         # Only a hint, which the server may get wrong; the user who configured the server trusts it.
         harmless = listed.annotations is not None and listed.annotations.read_only_hint is True
         return Tool(
@@ -212,7 +212,7 @@ class McpTools:
             subject=_subject,
         )
 
-    async def _run(self, link: Link, tool: str, arguments: Arguments, context: ToolContext) -> ToolOutcome:
+    async def _run(self, link: McpLink, tool: str, arguments: Arguments, context: ToolContext) -> ToolOutcome:
         return await link.call(tool, arguments, self._call_seconds, self._most_bytes)
 
 

@@ -50,7 +50,7 @@ class McpServer:
     """Tools that are not offered to the model, by the names that the server gives them."""
 
 
-class Link:
+class McpLink:
     """The connection to one server. It starts at once, in its own task: wait for `settled`."""
 
     def __init__(self, server: McpServer, cwd: Path) -> None:

@@ -57,7 +57,7 @@ Prepared = tuple[Setup, Endpoint, Patience]
 """Everything that is needed to plan for a model and to reach it."""
 
 
-class Ready(NamedTuple):
+class ReadyModel(NamedTuple):
     """A model that can be asked."""
 
     setup: Setup
@@ -72,16 +72,16 @@ class Fallbacks:
         self.models = tuple(models)
         assert prepare is not None or not self.models, "a model can only be asked when it can be prepared"
         self._prepare = prepare
-        self._ready: dict[str, Ready] = {}
+        self._ready: dict[str, ReadyModel] = {}
         self._open = AsyncExitStack()
 
-    async def prepare_model(self, model: str) -> Ready:
+    async def prepare_model(self, model: str) -> ReadyModel:
         """The model, ready to be asked. Raises WorkbenchError if that is not possible."""
         if model not in self._ready:
             assert self._prepare is not None
             setup, endpoint, patience = await self._prepare(model)
             gateway = await self._open.enter_async_context(serving(model, endpoint, patience))
-            self._ready[model] = Ready(setup, gateway)
+            self._ready[model] = ReadyModel(setup, gateway)
         return self._ready[model]
 
     async def __aenter__(self) -> Fallbacks:

@@ -25,7 +25,7 @@ from workbench.log.events import Snapshot
 REFS = "refs/workbench/snapshots"
 
 
-class Restored(NamedTuple):
+class RestoredSnapshot(NamedTuple):
     """The result of restoring a snapshot."""
 
     before: Snapshot
@@ -40,7 +40,7 @@ class Restored(NamedTuple):
     """Files that could not be restored, because a folder or a file of another kind is in their place."""
 
 
-class Difference(NamedTuple):
+class SnapshotDifference(NamedTuple):
     """What restoring a snapshot would do."""
 
     changed: tuple[str, ...]
@@ -118,7 +118,7 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
         await in_background(copy_file, index, place)
 
 
-async def compare_snapshot(snapshot: Snapshot) -> Difference:
+async def compare_snapshot(snapshot: Snapshot) -> SnapshotDifference:
     """What restoring a snapshot would do. Nothing is changed and nothing is kept."""
     now = await present_snapshot(snapshot, "for comparison", keep=False)
     async with opened_repository(Path(snapshot.root)) as opened:
@@ -129,7 +129,7 @@ async def compare_snapshot(snapshot: Snapshot) -> Difference:
 
 async def restore_snapshot(
     snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False
-) -> Restored:
+) -> RestoredSnapshot:
     """Restore the files of a snapshot. `before` is their present state, if that is recorded already.
 
     The index and branches stay. Files created since then are listed, and removed only if requested. Ignored files are
@@ -162,17 +162,17 @@ def _check(snapshot: Snapshot) -> None:
         raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown_value(snapshot.commit)}")
 
 
-async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> Difference:
+async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> SnapshotDifference:
     _check(snapshot)
     await git.output_of("cat-file", "-e", f"{snapshot.commit}^{{commit}}", private=True)
     changes = await _changes(git, snapshot.commit, now.commit)
     old = [change.path for change in changes if not change.is_new]
     blocked = tuple(path for path in old if _is_blocked(Path(snapshot.root), path))
     changed = tuple(path for path in old if path not in set(blocked))
-    return Difference(changed, tuple(change.path for change in changes if change.is_new), blocked)
+    return SnapshotDifference(changed, tuple(change.path for change in changes if change.is_new), blocked)
 
 
-async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool) -> Restored:
+async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool) -> RestoredSnapshot:
     root = Path(snapshot.root)
     async with opened_repository(root) as opened:
         if opened is None:
@@ -187,7 +187,7 @@ async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool
             names = b"".join(os.fsencode(path) + b"\0" for path in found.changed)
             await git.output_of("checkout-index", "--force", "-z", "--stdin", stdin=names, private=True)
     left = tuple(path for path in found.created if path not in set(removed))
-    return Restored(before, found.changed, left, tuple(removed), found.blocked)
+    return RestoredSnapshot(before, found.changed, left, tuple(removed), found.blocked)
 
 
 async def _changes(git: Git, old: str, new: str) -> list[_Change]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agent import snapshots
-from workbench.agent.snapshots import Difference, Restored
+from workbench.agent.snapshots import RestoredSnapshot, SnapshotDifference
 from workbench.cli.asking import require_confirmation
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
@@ -121,14 +121,14 @@ def _chosen(session: Session, seq: int | None) -> Taken:
     raise WrongCall(f"event {seq} of session {session.id} is no snapshot; expected one of {some}")
 
 
-async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -> tuple[Restored, int]:
+async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -> tuple[RestoredSnapshot, int]:
     """Restore; returns what was done, and the event with which it can be undone."""
     before = await snapshots.present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}")
     [event] = session.append(before)
     return await snapshots.restore_snapshot(snapshot, before, remove_created=remove_created), event.seq
 
 
-def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> dict[str, Any]:
+def _result(event: Event, snapshot: Snapshot, found: SnapshotDifference | RestoredSnapshot) -> dict[str, Any]:
     return {
         "snapshot": event.seq,
         "root": snapshot.root,
@@ -141,7 +141,7 @@ def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> d
     }
 
 
-def _print_difference(event: Event, snapshot: Snapshot, found: Difference, remove_created: bool) -> None:
+def _print_difference(event: Event, snapshot: Snapshot, found: SnapshotDifference, remove_created: bool) -> None:
     why = f", {printable(snapshot.why)}" if snapshot.why else ""
     print(f"event {event.seq}, {when(event.at)}{why}, in {printable(snapshot.root)}")
     fate = "to be removed" if remove_created else "created since; kept, unless --remove-created"

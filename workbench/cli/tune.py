@@ -64,7 +64,7 @@ def run_tune(options: argparse.Namespace) -> int:
         raise WrongCall(f"--hold-out: expected a share from 0 to below 1, got {options.hold_out:g}")
     output = _writable(options.output, force=options.force)
     with Services() as services, KeptRuns(services, fresh=options.fresh) as kept:
-        tuning = _Tuning(options, objective, services, kept)
+        tuning = _TuneRun(options, objective, services, kept)
         found = tuning.found()
     report = TuningReport(found, objective, tuning.base, options.seed, options_of(options))
     text = report.policy_file(date.today())
@@ -100,9 +100,7 @@ def _writable(output: str | None, *, force: bool) -> OutputFile | None:
     return file
 
 
-class _Tuning:
-    """One call of the command."""
-
+class _TuneRun:
     def __init__(self, options: argparse.Namespace, objective: Objective, services: Services, kept: KeptRuns) -> None:
         self._options = options
         self._objective = objective

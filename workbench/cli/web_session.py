@@ -60,7 +60,6 @@ class Visit(AppService):
         return process
 
     async def set_terminal_size(self, width: int, height: int) -> None:
-        """Tell the screen its new size."""
         await super().set_terminal_size(_cells(width), _cells(height))
 
     async def run(self) -> None:
@@ -119,7 +118,7 @@ class Visit(AppService):
 
 
 def _cells(number: int) -> int:
-    """A width or height, limited to a sensible range; raises TypeError if it is no number."""
+    """A width or height, limited to a sensible range; raises TypeError if it is not a number."""
     return int(min(max(number, 1), _MOST_CELLS))
 
 

@@ -30,7 +30,7 @@ def open_cache(path: Path, tables: Sequence[str]) -> sqlite3.Connection | None:
 
 
 def _opened(path: Path, tables: Sequence[str]) -> sqlite3.Connection:
-    """Open the database. Raises sqlite3.Error where it is none or broken, and _Foreign where we did not make it."""
+    """Open the database. Raises sqlite3.Error for a broken or other file, and _Foreign for one that we did not make."""
     make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:

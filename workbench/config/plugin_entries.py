@@ -37,7 +37,7 @@ class PluginEntry(NamedTuple):
     version: str
 
     def load(self) -> Any:
-        """Import it. Raises whatever the package raises, and ValueError for a target that is none."""
+        """Import it. Raises whatever the package raises, and ValueError for a wrong target."""
         found = re.fullmatch(_TARGET, self.target)
         if found is None:
             raise ValueError(f"expected package.module:attribute, got {self.target!r}")

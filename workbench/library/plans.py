@@ -169,7 +169,7 @@ def plan_messages(
     `messages`: dicts in any dialect, or the SDKs' own objects. `dialect`: theirs, if it cannot be recognised.
     `window`: the tokens that the model takes, if the catalogue does not know better. `reserve`: tokens kept for the
     answer. `thinking`: whether the model's thinking is sent back; None: as the dialect's clients do. `knobs`: see
-    `policy`. Raises BadMessage with the path of a message that is none.
+    `policy`. Raises BadMessage with the path of a value that is not a message.
     """
     setup = setup_for_call(policy, model, window, reserve, **knobs)
     events = numbered([*read_system(system), *read_tools(tools)])

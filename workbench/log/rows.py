@@ -20,7 +20,6 @@ Settled = tuple[Event, str]
 
 
 def now_in_ms() -> int:
-    """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 

@@ -24,14 +24,11 @@ _ENVELOPE_SIZE: Final = 200
 
 
 class StoredSession(NamedTuple):
-    """A session's row."""
-
     key: int
     info: SessionInfo
 
 
 def session_by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
-    """The session with exactly this id."""
     return next(iter(_select(db, "WHERE id = ?", without_surrogates(name))), None)
 
 

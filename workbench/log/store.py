@@ -67,7 +67,6 @@ class Store:
             self.session(name).close()
 
     def close(self) -> None:
-        """Close all sessions and the file."""
         for session in [*self._sessions]:
             session.close()
         self._database.close()
@@ -140,7 +139,6 @@ class Store:
         return self._view(found, self._lock(found.info.id), write=False, on_demand=True)
 
     def info(self, ref: str) -> SessionInfo:
-        """One session as it is listed."""
         return self._find(ref).info
 
     def list(self, limit: int | None = None, query: str = "", folder: str = "") -> Infos:

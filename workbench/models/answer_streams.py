@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 Json = Mapping[str, Any]
 Answering = Callable[[Json], AsyncGenerator[Json, None]]
-"""A model that needs no litellm: it takes a request and yields chunks in OpenAI's format, or raises `Refusing`."""
+"""A model that needs no litellm: it takes a request and yields chunks as OpenAI does, or raises `ProviderRefusal`."""
 
 
-class Refusing(Exception):
+class ProviderRefusal(Exception):
     """A provider's error instead of an answer, or in the middle of one; `diagnose` finds out what it means."""
 
     def __init__(
@@ -62,7 +62,6 @@ class PlainStream:
             yield chunk
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._chunks.aclose()
 
 
@@ -76,7 +75,6 @@ class LitellmStream:
         return found
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._stream.aclose()
 
     @property

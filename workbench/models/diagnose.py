@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from workbench.models.answer_streams import Refusing
+from workbench.models.answer_streams import ProviderRefusal
 from workbench.models.endpoints import Endpoint, redact
 from workbench.models.failures import Category, ModelFailure
 
@@ -90,7 +90,7 @@ _BY_STATUS: dict[int, Category] = {
 
 
 def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFailure:
-    """The failure for an exception of litellm or a `Refusing`, with the provider's words and without keys."""
+    """The failure for an exception of litellm or a `ProviderRefusal`, with the provider's words and without keys."""
     endpoint = endpoint or Endpoint()
     known_failure = _found(error)
     if known_failure is not None:
@@ -137,7 +137,7 @@ def _found(error: BaseException) -> ModelFailure | None:
 
 def _cause(error: BaseException) -> tuple[BaseException, bool]:
     """The exception under litellm's wrapping, and whether the stream had begun."""
-    in_stream = isinstance(error, Refusing) and error.in_stream
+    in_stream = isinstance(error, ProviderRefusal) and error.in_stream
     while type(error).__name__ == "MidStreamFallbackError":
         in_stream = True
         inner = getattr(error, "original_exception", None)

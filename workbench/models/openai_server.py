@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator
 from importlib import import_module
 
-from workbench.models.answer_streams import Json, Refusing
+from workbench.models.answer_streams import Json, ProviderRefusal
 from workbench.models.chunk_reader import how_it_broke
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.failures import ModelFailure
@@ -30,7 +30,9 @@ async def ask_server(endpoint: Endpoint, call: Json) -> AsyncGenerator[Json, Non
             client.stream("POST", f"{endpoint.api_base}/chat/completions", content=body, headers=headers) as answer,
         ):
             if answer.is_error:
-                raise Refusing(answer.status_code, (await answer.aread()).decode("utf-8", "replace"), answer.headers)
+                raise ProviderRefusal(
+                    answer.status_code, (await answer.aread()).decode("utf-8", "replace"), answer.headers
+                )
             kind = answer.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
                 raise ModelFailure("broken_stream", how_it_broke(None, kind))
@@ -42,16 +44,16 @@ async def ask_server(endpoint: Endpoint, call: Json) -> AsyncGenerator[Json, Non
                 if data:
                     yield _chunk(data)
     except httpx.HTTPError as error:
-        raise Refusing(None, f"connection error: {error or type(error).__name__}", in_stream=began) from error
+        raise ProviderRefusal(None, f"connection error: {error or type(error).__name__}", in_stream=began) from error
 
 
 def _chunk(data: str) -> Json:
     try:
         found = json.loads(data)
     except ValueError as error:
-        raise Refusing(500, f"the server sent something that is not JSON: {error}", in_stream=True) from None
+        raise ProviderRefusal(500, f"the server sent something that is not JSON: {error}", in_stream=True) from None
     if not isinstance(found, dict) or "error" in found:
         problem = found.get("error") if isinstance(found, dict) else None
         status = problem.get("code") if isinstance(problem, dict) else None
-        raise Refusing(status if isinstance(status, int) else 500, data, in_stream=True)
+        raise ProviderRefusal(status if isinstance(status, int) else 500, data, in_stream=True)
     return found

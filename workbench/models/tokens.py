@@ -299,7 +299,6 @@ class CalibratedCounter(TokenCounter):
         return self.plain.apart()
 
     def known_count(self, text: str) -> Count | None:
-        """The count if it is in memory."""
         found = self.plain.known_count(text)
         return None if found is None else self._scaled(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from workbench.models.answer_streams import Json, Refusing
+from workbench.models.answer_streams import Json, ProviderRefusal
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.engine import engine
 from workbench.rehearsal.faults import IN_THE_MIDDLE
@@ -30,20 +30,20 @@ def rehearse(script: Script | None = None) -> RehearsalModel:
 
 
 def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
-    """Have the model answer a request. Raises Refusing if the script has it refused, before any piece, as over HTTP."""
+    """Have the model answer a request. Raises ProviderRefusal before any piece if the script has it refused."""
     speaker = DEFAULT.new_speaker()
     try:
         request = speaker.read_request(call)
     except BadRequest as bad:
-        raise Refusing(400, str(bad)) from None
+        raise ProviderRefusal(400, str(bad)) from None
     played = stand_in.play(request)
     refusal = played.refusal
     if refusal:
         message = speaker.error(refusal, request.model)["error"]["message"]
         headers = {} if refusal.wait is None else {"retry-after": str(refusal.wait)}
-        raise Refusing(refusal.status, message, headers)
+        raise ProviderRefusal(refusal.status, message, headers)
     if played.fault and played.fault.kind == "drop":
-        raise Refusing(500, "the connection was closed, as the script asks for")
+        raise ProviderRefusal(500, "the connection was closed, as the script asks for")
     return played
 
 
@@ -66,7 +66,7 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
     if kind == "stall":
         await asyncio.Event().wait()
     if middle < len(found):
-        raise Refusing(500, f"the stream broke off, as the script asks for: {kind}", in_stream=True)
+        raise ProviderRefusal(500, f"the stream broke off, as the script asks for: {kind}", in_stream=True)
     if not played.finishes:
         return
     yield {"choices": [{"delta": {}, "finish_reason": REASONS[played.answer.reason]}]}

@@ -27,8 +27,6 @@ def refusal_response(speaker: DialectSpeaker, refusal: Refusal, model: str = "")
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """Writes one answer."""
-
     incoming: web.Request
     speaker: DialectSpeaker
     request: CheckedRequest

@@ -1,4 +1,4 @@
-"""Requests that clients make outside the conversation: for its title, or for a decision in a given JSON schema."""
+"""Requests that are not for a free answer: for a title, for a decision in a JSON schema, or for a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from workbench.rehearsal.summaries import asks_for_summary
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in
-from workbench.wire.checked_requests import CheckedRequest, Json
+from workbench.wire.answers import WrittenAnswer, WrittenCall
+from workbench.wire.checked_requests import CheckedRequest, Json, freeform_json, function_of, tool_name_of
 from workbench.wire.values import dict_in, list_in
 
 WORDS = 6
@@ -105,3 +106,15 @@ def _other(schema: Json, root: object) -> object:
     for step in schema["$ref"].removeprefix("#").strip("/").split("/"):
         found = found.get(step) if isinstance(found, Mapping) else None
     return found
+
+
+def forced_answer(request: CheckedRequest) -> WrittenAnswer | None:
+    """The required call, for the first offered tool, in the simplest form; None if a provider runs all the tools."""
+    tool = next((each for each in request.tools if function_of(each).get("name")), None)
+    if tool is None:
+        return None
+    name = tool_name_of(tool)
+    if request.is_freeform(name):
+        return WrittenAnswer(calls=(WrittenCall(name, freeform_json(asked_in(request))),))
+    arguments = schema_instance(function_of(tool).get("parameters") or {"type": "object"}, asked_in(request))
+    return WrittenAnswer(calls=(WrittenCall(name, json.dumps(arguments, ensure_ascii=False)),))

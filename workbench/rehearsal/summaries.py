@@ -98,7 +98,6 @@ _COMMANDS = ("command", "cmd", "script")
 
 
 def _has(text: str, signs: tuple[str, ...]) -> bool:
-    """Whether one of the signs is in a text."""
     # A loop takes half the time of `any`.
     for sign in signs:  # noqa: SIM110
         if sign in text:

@@ -87,7 +87,7 @@ class ActivityFollower:
             self._broken = to
             raise
         if self._current.require_open().ref:
-            self._current.follow(True)
+            self._current.outside.follow(True)
         self._ref, self._name, self._changed = to.ref, words_for_session(to), to.modified
         self._show(None, "")
         self._updates.show_notice(Notice(f"now following {self._name}: it changed last in this folder"))

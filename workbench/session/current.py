@@ -21,9 +21,9 @@ from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compactions import SessionCompactions
-from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
-from workbench.session.observable import Notice, ObservableSession
+from workbench.session.observable import ObservableSession
 from workbench.session.open_session import OpenSession
+from workbench.session.outside_changes import OutsideChanges
 from workbench.session.time_travel import TimeTravel
 from workbench.session.turns import Turns
 from workbench.session.welcome import folder_sessions, listed_agents, welcome_of
@@ -31,13 +31,7 @@ from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.context_view import ContextView
 from workbench.views.transcript import Entries, LogTranscript
-from workbench.views.values import FOLLOWING, Activity, Status, WelcomeLists
-
-LOOK_AT_STORE = 1.0
-"""Seconds between two checks of a session that another process writes."""
-
-
-OTHER_ENDED = Notice("the other process has ended; you can write here now")
+from workbench.views.values import Activity, Status, WelcomeLists
 
 
 class CurrentSession:
@@ -73,8 +67,7 @@ class CurrentSession:
         self._lists = WelcomeLists()
         self._side_tasks: set[asyncio.Task[None]] = set()
         """They are cancelled when another session is opened, and at the end of the program."""
-        self._follower: Follower | None = None
-        """Follows the open file or session; None: it is not followed."""
+        self.outside = OutsideChanges(services, updates, self)
 
     def require_open(self) -> OpenSession:
         """What is open. Raises Refused while it is still being read."""
@@ -113,7 +106,7 @@ class CurrentSession:
         options = self._options.for_any_session
         await self.exchange(lambda: opening.open_source(self._services, options, ref, self._glance))
         if self.require_open().ref:
-            self.start_side_task(self._follow_if_running(self.require_open()))
+            self.start_side_task(self.outside.follow_if_running(self.require_open()))
 
     async def exchange(self, make: Callable[[], OpenSession]) -> None:
         """Open something else in place of the open session. Raises Refused while the model works."""
@@ -146,9 +139,9 @@ class CurrentSession:
         if made.session is not None and not made.entries.has_talk:
             self.start_side_task(self._look_for_sessions(made))
         if made.session is not None and not made.session.is_writer:
-            self.start_side_task(self._watch(made))
+            self.start_side_task(self.outside.watch_session(made))
         if made.asked.follow and made.ref:
-            self.follow(True)
+            self.outside.follow(True)
 
     async def _show_at(self, made: OpenSession, place: int | None, before: Callable[[], None] | None = None) -> None:
         """Show a session at one of its requests; None: as it is now. `before` is called right before that."""
@@ -201,7 +194,7 @@ class CurrentSession:
         return task
 
     def _stop_side_tasks(self) -> None:
-        self._follower = None
+        self.outside.stop_following()
         for task in self._side_tasks:
             task.cancel()
 
@@ -237,78 +230,7 @@ class CurrentSession:
         self._lists = WelcomeLists(own, agents, searching=False)
         self.publish()
 
-    async def _watch(self, opened: OpenSession) -> None:
-        """Show what other processes append to a session, until the user writes in it. Takes no lock."""
-        session = opened.session
-        assert session is not None
-        if opened.recorded is not None:  # through the proxy; read again to calibrate with its new reports
-            self._follower = follow_session(self._services.store, session.id, len(opened.events))
-            await self._follow(session.id, self._follower)
-            return
-        why_not = opened.why_read_only
-        while not session.is_writer:
-            with suppress(WorkbenchError):
-                session.finish_left_draft()
-                if opened.refresh():
-                    self.publish()
-                why_not = self._show_writer(opened, why_not)
-            await asyncio.sleep(LOOK_AT_STORE)
-
-    def _show_writer(self, opened: OpenSession, before: str) -> str:
-        """Show that another process began or ended to write the session; returns why it is read-only now.
-
-        `before`: why it was read-only at the last look.
-        """
-        now = opened.why_read_only
-        if now != before:
-            self.publish()
-        if before and not now:
-            self._updates.show_notice(OTHER_ENDED)
-        return now
-
-    # Following a file
-
-    def follow(self, on: bool | None = None) -> None:
-        """Read the file again whenever it changes, or stop that; None: toggle. Raises Refused for a session."""
-        ref = self.require_open().ref
-        if not ref:
-            raise Refused("only the file of another agent can be followed")
-        wanted = self._follower is None if on is None else on
-        if wanted == (self._follower is not None):
-            return
-        self._follower = follow_file(ref) if wanted else None
-        self._updates.change_state(following=FOLLOWING if wanted else "")
-        if self._follower is not None:
-            self.start_side_task(self._follow(ref, self._follower))
-
-    async def _follow_if_running(self, opened: OpenSession) -> None:
-        if await in_background(is_running, self._services, opened.ref):
-            self.follow(True)
-
-    async def _follow(self, ref: str, file: Follower) -> None:
-        why_not = (await self.wait_until_open()).why_read_only
-        while self._follower is file:
-            options = replace((await self.wait_until_open()).asked, follow=True)
-            found = await in_background(
-                file.read_if_changed, partial(opening.open_source, self._services, options, ref)
-            )
-            if self._follower is file:
-                if found.read is not None and not await self._show_new_contents(found.read):
-                    file.forget()
-                opened = await self.wait_until_open()
-                self._show_following(found.sign, opened)
-                why_not = self._show_writer(opened, why_not)
-                await asyncio.sleep(LOOK)
-
-    def _show_following(self, sign: str, opened: OpenSession) -> None:
-        """Show how the file or session is followed. Stop when the user writes in the session."""
-        session = opened.session
-        if session is not None and session.is_writer:
-            self._follower = None
-        is_written = session is None or (session.is_written and not session.is_writer)
-        self._updates.change_state(following=sign if is_written else "")
-
-    async def _show_new_contents(self, made: OpenSession) -> bool:
+    async def show_new_contents(self, made: OpenSession) -> bool:
         """Show the new contents of a file, at the same request as before.
 
         Return False, and change nothing, if the user has chosen another model, policy or knob since it was read.

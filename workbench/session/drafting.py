@@ -98,7 +98,6 @@ class SummaryDrafts:
             self._compactions.show_idle()
 
     async def edited(self, draft: SummaryDraft, summary: str) -> SummaryDraft:
-        """The draft with another text."""
         compactor, events, _ = self._current().planned
         return await in_background(compactor.edited, events, draft, summary)
 

@@ -83,7 +83,7 @@ class SessionWorker:
 
     async def follow(self) -> None:
         """Start or stop following the open file, which another agent writes."""
-        self._current.follow()
+        self._current.outside.follow()
 
     async def find_active(self, hindrance: str) -> AgentSession | None:
         """The session to change over to, if `hindrance`, the user or the model is not in the way."""

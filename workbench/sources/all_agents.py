@@ -48,8 +48,6 @@ class AgentsFound(NamedTuple):
 
 
 class PassedSession(NamedTuple):
-    """A session that the proxy recorded."""
-
     info: SessionInfo
     agent: str
     key: str

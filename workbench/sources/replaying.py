@@ -69,7 +69,6 @@ class RecordedRequest(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Its number in `workbench requests`."""
         return self.place + 1
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from workbench.log.events import text_of
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.gemini import Contents
+from workbench.wire.gemini_contents import GeminiReader
 from workbench.wire.values import content_of, dict_in, either, list_in, number_in, text_in
 
 NAME = "ADK"
@@ -64,7 +64,7 @@ class _Reader:
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._contents = Contents(builder)
+        self._contents = GeminiReader(builder)
         self._times: list[float] = []
         """The time of each event that was kept, never before that of the one before."""
         self._became: list[tuple[int, int]] = []
@@ -160,7 +160,7 @@ def _summary(compaction: dict[str, Any]) -> str:
 
 
 def _time(value: Any) -> float | None:
-    """A time in seconds; None if it is none."""
+    """A time in seconds; None for a value that is not a time."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value)

@@ -40,7 +40,6 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The thread as one conversation."""
     thread = first_objects(document, 1)[0] if first_objects(document, 1) else {}
     builder = Builder(NAME, document.broken)
     builder.when(thread.get("created"))
@@ -60,7 +59,6 @@ class _Reader:
         self._wire = AnthropicReader(builder)
 
     def message(self, value: Any) -> None:
-        """Read the next message."""
         self._builder.when(dict_in(value, "meta").get("sentAt"))
         match text_in(value, "role"):
             case "user":

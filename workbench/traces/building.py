@@ -94,7 +94,6 @@ class Recording(list[Body]):
         """For a file with one session: the conversations of its sub-agents, by number, with their names."""
 
     def append_body(self, body: Body, at: int) -> None:
-        """Append an event with its time."""
         self.append(body)
         self.times.append(at)
 
@@ -135,8 +134,6 @@ class SubAgentReport(NamedTuple):
 
 
 class Builder(EventBuilder):
-    """Builds one conversation."""
-
     bodies: Recording
 
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:

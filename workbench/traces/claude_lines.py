@@ -82,7 +82,6 @@ class ClaudeCodeReader:
         return before is not value and before == value
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind = text_in(value, "type")
         subtype = text_in(value, "subtype")
         match kind:
@@ -119,7 +118,6 @@ class ClaudeCodeReader:
                 self.builder.unknown(f"{kind} {subtype}" if subtype else kind or "line", value)
 
     def sub_agent_asked(self, asked: SubAgentRequest) -> None:
-        """Record a request of a sub-agent."""
         self._sub_agents.append(asked)
         if not self._reply:
             self._add_sub_agents()

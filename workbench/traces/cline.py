@@ -51,7 +51,6 @@ def _is_window(first: list[dict[str, Any]]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     values = [value for _, value in log_entries(document, text)]
     if values and _is_session(values[0]):

@@ -67,7 +67,6 @@ class CodexReader(ResponsesReader):
         """Lines with outputs that came before the report on their calls."""
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
         if kind == "response_item" and text_in(payload, "type").endswith("_call_output"):
             self._held.append(value)
@@ -101,7 +100,6 @@ class CodexReader(ResponsesReader):
                 self.message(value)
 
     def sub_agent_asked(self, asked: SubAgentReport) -> None:
-        """Record a request of a sub-agent."""
         self.builder.when(asked.at)
         request = self.builder.request(asked.request)
         self.builder.add(replace(asked.usage, request=request, upto=0))

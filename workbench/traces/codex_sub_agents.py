@@ -33,7 +33,7 @@ _SIGN = b'"thread_spawn"'
 
 
 def started_by(header: Any) -> str:
-    """The thread that started a sub-agent, from its `session_meta`; empty if it is none."""
+    """The thread that started a sub-agent, from its `session_meta`; empty for another thread."""
     return text_in(_spawned(header), "parent_thread_id")
 
 

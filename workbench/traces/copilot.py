@@ -112,7 +112,6 @@ class _Reader:
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind, data = text_in(value, "type"), dict_in(value, "data")
         if kind != "assistant.message" or _reply_of(data) != self._reply:
             self._close()

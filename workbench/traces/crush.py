@@ -64,7 +64,6 @@ class _Reader:
         self._summary = summary
 
     def message(self, row: dict[str, Any]) -> None:
-        """Read the next message."""
         name, role, parts = str(row.get("id") or ""), row.get("role"), _parts(row)
         self._builder.when(row.get("created_at"))
         if parts is None or role not in ("user", "assistant", "tool", "system"):

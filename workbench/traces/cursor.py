@@ -48,7 +48,6 @@ def _is_printed(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
@@ -70,7 +69,6 @@ class _Reader:
         }
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind = text_in(value, "type") or text_in(value, "role")
         self._builder.when(value.get("timestamp_ms") or value.get("timestamp") if isinstance(value, dict) else None)
         if kind in ("user", "assistant") and not dict_in(value, "message"):

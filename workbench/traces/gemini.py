@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.gemini import Contents, is_content
+from workbench.wire.gemini_contents import GeminiReader, is_content
 from workbench.wire.values import list_in, text_in
 
 NAME = "Gemini"
@@ -32,18 +32,18 @@ def read(document: Document, text: str) -> list[Recording]:
     located = [value for _, value in log_entries(document, text)]
     requests = [value for value in located if _contents(value)]
     if not requests:
-        return [_conversation(Contents(builder := Builder(NAME, document.broken)), located, builder)]
+        return [_conversation(GeminiReader(builder := Builder(NAME, document.broken)), located, builder)]
     found = []
     for number, request in enumerate(requests):
         builder = Builder(NAME, () if number else document.broken)
         builder.says_model(text_in(request, "model").removeprefix("models/"))
-        reader = Contents(builder)
+        reader = GeminiReader(builder)
         reader.head(request)
         found.append(_conversation(reader, _contents(request), builder))
     return found
 
 
-def _conversation(reader: Contents, contents: list[Any], builder: Builder) -> Recording:
+def _conversation(reader: GeminiReader, contents: list[Any], builder: Builder) -> Recording:
     for value in contents:
         reader.message(value)
     return builder.finish()

@@ -50,7 +50,6 @@ def _is_message(value: Any) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     reader = _Reader(builder)
     for _, value in log_entries(document, text):
@@ -71,7 +70,6 @@ def recognises_tables(tables: Tables) -> bool:
 
 
 def sessions(tables: Tables) -> list[TableSession]:
-    """The sessions, the oldest first."""
     order = "created_at, " if tables.has_table("sessions", "created_at") else ""
     rows = tables.rows(f"SELECT * FROM sessions ORDER BY {order}rowid")
     return [TableSession(_title(row), partial(_session, tables, row)) for row in rows]
@@ -107,7 +105,6 @@ class _Reader:
         """Events that are not sent and have no summary yet."""
 
     def message(self, value: Any) -> None:
-        """Read the next message."""
         role, content = text_in(value, "role"), list_in(value, "content")
         if role not in ("user", "assistant") or not isinstance(value.get("content"), list):
             self._builder.unknown("message", value)

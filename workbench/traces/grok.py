@@ -40,7 +40,6 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     return read_entries(document, text, NAME, lambda builder: partial(_read_line, builder))
 
 

@@ -31,7 +31,6 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     first = first_objects(document, 1)
     session: dict[str, Any] = first[0] if first else {}
     builder = Builder(NAME, document.broken)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from workbench.log.events import Compaction, KeptEvent, OtherPart, Override, ToolResult, UserMessage
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.undone import went_back
-from workbench.wire.gemini import Contents
+from workbench.wire.gemini_contents import GeminiReader
 from workbench.wire.values import cleaned, dict_in, list_in, text_in
 
 AGAIN = "result sent again"
@@ -45,7 +45,7 @@ class History:
     def __init__(self, builder: Builder, made_by: str) -> None:
         """`made_by`: the author of its compactions."""
         self._builder = builder
-        self._contents = Contents(builder)
+        self._contents = GeminiReader(builder)
         self._made_by = made_by
         self._now: list[_Entry] = []
         self.answered: set[str] = set()

@@ -92,7 +92,6 @@ class _Reader:
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind = text_in(value, "type")
         self.builder.when(value.get("time") if isinstance(value, dict) else None)
         match kind:

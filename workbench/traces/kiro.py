@@ -112,7 +112,6 @@ class _Reader:
         """Calls without an id of their own and without a result."""
 
     def entry(self, value: Any) -> None:
-        """Read the next entry."""
         user, assistant = _sides(value)
         if not user and not assistant:
             self._builder.unknown("entry", value)

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, first_objects, log_entries
-from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
 from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, list_in, number_in, parsed, text_in
@@ -45,10 +45,7 @@ def read(document: Document, text: str) -> list[Recording]:
     observations = _observations(values)
     calls = [_call(value) for value in observations if text_in(value, "type") == "GENERATION"]
     runs = [_run(value) for value in observations if text_in(value, "type") == "TOOL"]
-    made = conversations_of_calls(calls, runs, NAME)
-    if not made:
-        raise no_messages(document.name, NAME, len(observations))
-    made[0].skipped(document.broken)
+    made = conversations_of_calls(document, NAME, calls, runs, len(observations))
     for value in observations:
         if text_in(value, "type") not in ("GENERATION", "TOOL"):
             made[0].leave_out(text_in(value, "type") or "observation")

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, first_objects, log_entries
-from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
 from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
@@ -53,10 +53,7 @@ def read(document: Document, text: str) -> list[Recording]:
     runs = _runs([value for _, value in log_entries(document, text)])
     calls = [_call(run) for run in runs if text_in(run, "run_type") == "llm"]
     tools = [_tool_run(run) for run in runs if text_in(run, "run_type") == "tool"]
-    made = conversations_of_calls(calls, tools, NAME)
-    if not made:
-        raise no_messages(document.name, NAME, len(runs))
-    made[0].skipped(document.broken)
+    made = conversations_of_calls(document, NAME, calls, tools, len(runs))
     for run in runs:
         if text_in(run, "run_type") not in ("llm", "tool"):
             made[0].leave_out(text_in(run, "run_type") or "run")

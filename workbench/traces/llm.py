@@ -34,7 +34,7 @@ from workbench.wire.values import content_from, dict_in, json_text, list_in, num
 
 NAME = agent_names.LLM
 _LONGEST = 86_400_000
-"""Milliseconds that an answer may take; a longer time in a log is no time."""
+"""Milliseconds that an answer may take; a longer time in a log is ignored."""
 
 
 def recognises_tables(tables: Tables) -> bool:

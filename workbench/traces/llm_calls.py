@@ -15,6 +15,7 @@ from workbench.log.events import ToolCall, ToolResult
 from workbench.models.reply_parts import Reported
 from workbench.traces.building import Builder
 from workbench.traces.exchanges import exchange_threads, joined_threads, thread_conversation
+from workbench.traces.reading import Document
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialect import Dialect
 from workbench.wire.dialects import DEFAULT, DIALECTS
@@ -57,8 +58,13 @@ class ToolRun:
     group: str = ""
 
 
-def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], name: str) -> list[Builder]:
-    """The conversations of the calls, with results of tools that no later call has."""
+def conversations_of_calls(
+    document: Document, name: str, calls: Iterable[LlmCall], runs: Iterable[ToolRun], entries: int
+) -> list[Builder]:
+    """The conversations of the calls, with results of tools that no later call has.
+
+    Raises WrongCall for a trace whose `entries` have neither messages nor tools.
+    """
     made = {exchange: call for call in sorted(calls, key=_began) if (exchange := exchange_of_call(call)) is not None}
     groups: dict[str, list[Exchange]] = {}
     for exchange, call in made.items():
@@ -80,16 +86,14 @@ def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], na
         if group not in groups:
             found.append(Builder(name))
             _add_runs(found[-1], alone)
+    if not found:
+        raise WrongCall(f"{document.name}: {name}, but none of {entries:,} entries holds messages or calls of tools")
+    found[0].skipped(document.broken)
     return found
 
 
 def _began(each: LlmCall | ToolRun) -> int:
     return each.at
-
-
-def no_messages(source: str, name: str, entries: int) -> WrongCall:
-    """The refusal of a trace that has neither messages nor tools."""
-    return WrongCall(f"{source}: {name}, but none of {entries:,} entries holds messages or calls of tools")
 
 
 def _add_runs(builder: Builder, runs: list[ToolRun]) -> None:

@@ -40,7 +40,6 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     values = [value for _, value in log_entries(document, text)]
     if len(values) == 1 and list_in(values[0], "data"):

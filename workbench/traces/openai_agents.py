@@ -30,7 +30,6 @@ def recognises_tables(tables: Tables) -> bool:
 
 
 def sessions(tables: Tables) -> list[TableSession]:
-    """The sessions, the oldest first."""
     found = tables.rows("SELECT session_id FROM agent_sessions ORDER BY created_at, rowid")
     return [TableSession(str(row["session_id"]), partial(_read, tables, row["session_id"])) for row in found]
 

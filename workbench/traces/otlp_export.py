@@ -36,7 +36,7 @@ def is_address(target: str) -> bool:
 
 
 def traces_address(target: str) -> str:
-    """The address of a collector, to which the path of OTLP is added. Raises WrongCall if it is none."""
+    """The address of a collector, with the path of OTLP. Raises WrongCall for a text that is not an address."""
     parts = urlsplit(target) if is_address(target) else None
     if parts is None or not parts.hostname or any(map(str.isspace, target)):
         raise WrongCall(f"--otlp: {target}: expected the address of a collector such as http://127.0.0.1:4318")

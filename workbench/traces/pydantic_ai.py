@@ -45,7 +45,6 @@ def _is_message(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The messages as one conversation."""
     builder = Builder(NAME, document.broken)
     instructions, replies = "", 0
     for _, value in log_entries(document, text):

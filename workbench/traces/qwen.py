@@ -42,7 +42,6 @@ def is_line(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     values = [value for _, value in log_entries(document, text)]
     reader = _Reader(Builder(NAME, document.broken))
     parents = {text_in(value, "uuid"): text_in(value, "parentUuid") for value in values if text_in(value, "uuid")}
@@ -74,7 +73,6 @@ class _Reader:
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Read the next line."""
         kind, subtype = text_in(value, "type"), text_in(value, "subtype")
         has_content = isinstance(dict_in(value, "message").get("parts"), list)
         if kind in ("user", "tool_result") and has_content and subtype != "realtime_message":

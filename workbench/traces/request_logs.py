@@ -79,7 +79,6 @@ def _is_http(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversations of the requests."""
     found = [exchange_of(value) for _, value in _entries(document)]
     exchanges = [exchange for exchange in found if exchange is not None]
     made = conversations_of(exchanges, NAME)
@@ -91,7 +90,7 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def exchange_of(value: Any) -> Exchange | None:
-    """An entry as a request with its answer; None if it is none."""
+    """An entry as a request with its answer; None for any other entry."""
     if not isinstance(value, dict):
         return None
     given = _answer(value)

@@ -41,8 +41,6 @@ def _is_reasoning(value: dict[str, Any]) -> bool:
 
 
 class _Placed(NamedTuple):
-    """A message and its events."""
-
     condensed_into: str
     hidden_by: str
     first: int
@@ -50,7 +48,6 @@ class _Placed(NamedTuple):
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The task as one conversation."""
     values = [value for _, value in log_entries(document, text)]
     builder = Builder(NAME, document.broken)
     wire = AnthropicReader(builder)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from workbench.traces.building import Recording, first_objects, log_entries
-from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
 from workbench.traces.span_callers import SpanCaller, SpanCallers, id_in
@@ -61,13 +61,9 @@ def _kind(span: dict[str, Any], attributes: dict[str, Any]) -> str:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversations of the calls."""
     spans = [span for _, value in log_entries(document, text) for span in spans_of(value)]
     found = calls_in_spans(spans)
-    made = conversations_of_calls(found.calls, found.runs, NAME)
-    if not made:
-        raise no_messages(document.name, NAME, len(spans))
-    made[0].skipped(document.broken)
+    made = conversations_of_calls(document, NAME, found.calls, found.runs, len(spans))
     for each in found.other:
         made[0].leave_out(each)
     if found.cut:

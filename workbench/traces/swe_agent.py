@@ -106,8 +106,6 @@ def _is_answered(step: Any, asked: list[Any]) -> bool:
 
 
 class _Added(NamedTuple):
-    """A message that was added."""
-
     message: Any
     shown: Content
     """What the model saw of it last."""

@@ -59,7 +59,6 @@ class _Reader:
         builder.slot("instructions", "policy", text_in(dict_in(info, "environment_info"), "policy"))
 
     def message(self, value: Any) -> None:
-        """Read the next message."""
         self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
         content = text_in(value, "content")
         match text_in(value, "role"):

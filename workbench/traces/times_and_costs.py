@@ -10,7 +10,7 @@ _MOST = 1e9
 
 
 def epoch_milliseconds(value: Any) -> int:
-    """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
+    """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 for anything else."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value.strip())
@@ -25,5 +25,5 @@ def epoch_milliseconds(value: Any) -> int:
 
 
 def known_cost(value: Any) -> float | int | None:
-    """The cost of a request in a file; None if it is no price."""
+    """The cost of a request in a file; None for a value that is not a price."""
     return value if type(value) in (int, float) and 0 <= value < _MOST else None

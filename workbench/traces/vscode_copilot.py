@@ -46,7 +46,6 @@ def _is_session(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     first = first_objects(document, 1)
     session = _initial(first[0]) if first else {}
     if first and first[0].get("kind") == 0:

@@ -48,7 +48,6 @@ def _is_said(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session as one conversation."""
     return read_entries(document, text, NAME, lambda builder: _Reader(builder).step)
 
 
@@ -60,7 +59,6 @@ class _Reader:
         self._calls = 0
 
     def step(self, value: Any) -> None:
-        """Read the next step."""
         kind = text_in(value, "type")
         inside = dict_in(value, kind)
         self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)

@@ -92,7 +92,7 @@ _DECODER = msgspec.json.Decoder(ClaudeLine)
 
 
 def claude_line(raw: bytearray) -> ClaudeLine | None:
-    """A line; None if it is none. One with a value of an unexpected type is read without that value."""
+    """A line; None if it cannot be read. One with a value of an unexpected type is read without that value."""
     try:
         return _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -86,7 +86,7 @@ class TranscriptLines:
 
 
 def parsed_line(line: bytes | bytearray) -> dict[str, Any] | None:
-    """The object in a line; None if it is none."""
+    """The object in a line; None if the line has no object."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

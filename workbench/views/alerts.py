@@ -35,7 +35,7 @@ class Alert(NamedTuple):
 
 
 class AlertWatch:
-    """Compares figures with those before. What was so at the first look is no news."""
+    """Compares figures with the previous ones. The first figures of a session raise no alert."""
 
     def __init__(self) -> None:
         self._before: dict[str, AlertFigures] = {}

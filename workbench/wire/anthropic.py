@@ -181,7 +181,6 @@ class AnthropicReader:
         return 0
 
     def message(self, value: Any) -> None:
-        """Read a message of a request."""
         self._messages += 1
         role = text_in(value, "role")
         if role == "assistant":

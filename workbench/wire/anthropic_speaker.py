@@ -54,7 +54,6 @@ class AnthropicSpeaker(DialectSpeaker):
     counting: ClassVar[tuple[str, ...]] = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
     def read_request(self, body: Json, path: str = "") -> CheckedRequest:
-        """Read and check a request's body."""
         limit = positive_number(body.get("max_tokens"))
         if limit is None and path not in self.counting:
             raise BadRequest("max_tokens: Field required")

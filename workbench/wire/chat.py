@@ -95,7 +95,6 @@ class ChatDialect(Dialect):
         return ChatReader(builder)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """Build the answer from its chunks."""
         return _streamed(stream_events(stream))
 
     def prompt_length(self, messages: list[Any]) -> int:
@@ -148,9 +147,6 @@ class ChatDialect(Dialect):
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
         """A result with another text under `content`."""
         return {**value, "content": shaped_like(value.get("content"), text)}
-
-    def credentials(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body without streaming, because most streams report no tokens."""
@@ -230,7 +226,6 @@ class ChatReader:
             self.builder.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """Read the answer to a request."""
         self.builder.model = text_in(body, "model") or self.builder.model
         for choice in list_in(body, "choices")[:1]:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")

@@ -58,7 +58,6 @@ class ChatSpeaker(DialectSpeaker):
     always_reports = False
 
     def read_request(self, body: Json, path: str = "") -> CheckedRequest:
-        """Read and check a request's body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
             raise BadRequest("messages: expected at least one message")

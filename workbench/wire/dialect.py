@@ -211,9 +211,9 @@ class Dialect(ABC):
 
     # Sending
 
-    @abstractmethod
     def credentials(self, key: str) -> dict[str, str]:
         """The headers that a request needs besides its body. `key` may be empty."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def path_for(self, model: str) -> str:
         """The path of a request. The model's name is escaped to be one segment, whatever characters it has."""

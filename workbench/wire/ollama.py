@@ -139,10 +139,6 @@ class OllamaDialect(Dialect):
         """A result with another text under `content`."""
         return {**value, "content": text}
 
-    def credentials(self, key: str) -> dict[str, str]:
-        """The header with the key. A key is needed only if Ollama is behind another server."""
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
         """Whether the answer is streamed: yes, unless the request says otherwise."""
         return body.get("stream") is not False
@@ -166,7 +162,6 @@ class OllamaDialect(Dialect):
         return {key: value for key, value in message.items() if key != "thinking"} if "thinking" in message else message
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Build the body of a request."""
         return ollama_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +196,6 @@ class OllamaReader:
         return len(first)
 
     def message(self, value: Any) -> None:
-        """Read a message of a request."""
         match text_in(value, "role"):
             case "system":
                 self.builder.add(SystemMessage(text_in(value, "content")))
@@ -215,7 +209,6 @@ class OllamaReader:
                 self.builder.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """Read the answer to a request."""
         self.builder.model = text_in(body, "model") or self.builder.model
         if dict_in(body, "message"):
             self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.builder.model)

@@ -10,7 +10,6 @@ from workbench.wire.values import dict_in, list_in, parsed, text_in
 
 
 def ollama_request(chat: ChatRequest) -> dict[str, Any]:
-    """The messages and the tools."""
     messages = [each.value if isinstance(each, AsGiven) else _message(each, chat) for each in chat.entries]
     return {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
 

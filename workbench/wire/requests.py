@@ -32,7 +32,6 @@ class RequestBodies:
                 self._requests[event.seq] = request
 
     def request(self, seq: int) -> Request:
-        """The request's event."""
         return self._requests[seq]
 
     def hashes(self, seq: int) -> tuple[str, ...]:

@@ -114,9 +114,6 @@ class ResponsesDialect(Dialect):
         else:
             yield _item(kind, message)
 
-    def credentials(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
         """Whether the request asks OpenAI to drop the oldest items."""
         return parameters.get("truncation") == "auto"
@@ -224,7 +221,6 @@ class ResponsesReader:
             self.builder.unknown(kind or "line", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """Read the answer to a request."""
         self.builder.model = text_in(body, "model") or self.builder.model
         self._speaking = False
         self._finish = "length" if text_in(body, "status") == "incomplete" else "stop"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import SMALL, Script, answer, call, program, settle, until
-from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save_patterns
+from workbench.agent.approvals import FILE_NAME, SavedApprovals, load_saved, save_patterns
 from workbench.config.paths import config_dir, data_dir
 from workbench.context import policy_files
 from workbench.log.events import UserMessage
@@ -24,7 +24,7 @@ async def next_question(screen: MainScreen, last: int) -> int:
     return screen.model.state.question.number
 
 
-OURS = Saved(("run_command:git *",), ("run_command:rm *",))
+OURS = SavedApprovals(("run_command:git *",), ("run_command:rm *",))
 
 
 def everything(*folders: Path) -> dict[str, tuple[int, bytes]]:

@@ -13,7 +13,7 @@ from workbench.agent.tools.guarded_start import guarded_start
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
 from workbench.agent.tools.plain_command import plain_words
-from workbench.agent.tools.process import Ended, run_process
+from workbench.agent.tools.process import EndedProcess, run_process
 from workbench.agent.tools.reading_commands import reading_name
 from workbench.config.variables import without_keys
 
@@ -90,7 +90,7 @@ async def _run(
     return ToolOutcome(f"{text}{gap}[{_ending(ended, seconds)}]", ended.timed_out or ended.status != 0)
 
 
-def _ending(ended: Ended, seconds: float) -> str:
+def _ending(ended: EndedProcess, seconds: float) -> str:
     if ended.timed_out:
         return f"stopped after {seconds:g} s, with all it had started"
     if ended.status < 0:

@@ -15,7 +15,6 @@ class Output:
         """Bytes added so far."""
 
     def add_bytes(self, data: bytes) -> None:
-        """Add more output."""
         self.total += len(data)
         room = self._first - len(self._head)
         if room > 0:

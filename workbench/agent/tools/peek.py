@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
-from workbench.agent.tools.output import Output
-from workbench.agent.tools.process import run_process
-from workbench.agent.tools.search_worker import BAD_PATTERN
+from workbench.agent.tools.search import run_search_worker
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.background import in_background
 from workbench.config.distribution import package_folder
@@ -270,22 +267,5 @@ def _with_note(text: str, found: Sequence[PeekedEvent], what: str, shown: int) -
 async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) -> ToolOutcome:
     wanted = {"pattern": pattern, "texts": found, "limit": limits.max_matches, "seconds": limits.search_seconds}
     stdin = await in_background(lambda: json.dumps(wanted).encode())
-    output, errors = Output(limits.output_bytes, 0), Output(4096, 0)
     root = package_folder().parent
-    ended = await run_process(
-        [sys.executable, "-I", "-S", "-c", _START, str(root)],
-        cwd=root,
-        # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
-        seconds=limits.search_seconds + 1,
-        output=output.add_bytes,
-        errors=errors.add_bytes,
-        stdin=stdin,
-    )
-    if ended.timed_out:
-        note = f"[stopped after {limits.search_seconds:g} s: the pattern takes too long; make it simpler]"
-        return ToolOutcome(output.text() + note, is_error=True)
-    if ended.status == BAD_PATTERN:
-        raise ToolFailure(errors.text())
-    if ended.status != 0:
-        raise ToolFailure(f"peek_grep broke off with status {ended.status}: {errors.text()[-500:]}")
-    return ToolOutcome(output.text())
+    return await run_search_worker("peek_grep", _START, (str(root),), root, stdin, limits)

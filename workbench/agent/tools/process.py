@@ -31,9 +31,7 @@ LOOPS_READ_PIPES = sys.platform != "win32"
 """Whether event loops can read the pipes that `os.pipe` makes. Else threads read them."""
 
 
-class Ended(NamedTuple):
-    """How a program ended."""
-
+class EndedProcess(NamedTuple):
     status: int
     """The exit status; negative: the signal that ended it."""
     timed_out: bool
@@ -53,7 +51,7 @@ async def run_process(
     errors: Sink | None = None,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
-) -> Ended:
+) -> EndedProcess:
     """Run a program until it ends, its time is up or the call is cancelled; then its whole group is gone.
 
     `output` is called with the output as it arrives, including standard error unless `errors` is given. `env`: by
@@ -82,7 +80,7 @@ async def run_process(
         return await _to_the_end(process, pipes, seconds)
 
 
-async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> Ended:
+async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> EndedProcess:
     ended = asyncio.ensure_future(in_background(process.wait))
     timed_out = left_behind = False
     try:
@@ -92,7 +90,7 @@ async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], 
         left_behind = await _end_all(process)
     status = await ended
     await asyncio.wait([pipe.closed for pipe in pipes], timeout=_DRAIN)
-    return Ended(status, timed_out, left_behind and not timed_out)
+    return EndedProcess(status, timed_out, left_behind and not timed_out)
 
 
 async def _end_all(process: subprocess.Popen[bytes]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,7 +59,6 @@ def _folders() -> tuple[str, ...]:
 
 
 async def _search(base: Path, places: Places, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
-    """Run the worker, and turn its output and exit status into an outcome."""
     wanted = {
         "base": str(base),
         "name": places.name(base),
@@ -71,17 +71,26 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
         "limit": arguments.get("limit", limits.max_matches),
         "seconds": limits.search_seconds,
     }
+    return await run_search_worker("search_text", _START, _folders(), places.root, json.dumps(wanted).encode(), limits)
+
+
+async def run_search_worker(
+    tool: str, start: str, folders: Sequence[str], root: Path, stdin: bytes, limits: ToolLimits
+) -> ToolOutcome:
+    """Run a worker, and turn its output and exit status into an outcome.
+
+    `start`: the Python code that starts it. `folders`: where it imports from.
+    """
     found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
     # -S: without site packages it starts fast. -I: isolated, so that no file of the project can replace a module.
-    argv = [sys.executable, "-I", "-S", "-c", _START, *_folders()]
     ended = await run_process(
-        argv,
-        cwd=places.root,
+        [sys.executable, "-I", "-S", "-c", start, *folders],
+        cwd=root,
         # The worker checks the time itself, but not within one match. The extra second is for its start and end.
         seconds=limits.search_seconds + 1,
         output=found.add_bytes,
         errors=errors.add_bytes,
-        stdin=json.dumps(wanted).encode(),
+        stdin=stdin,
     )
     if ended.timed_out:
         note = f"[stopped after {limits.search_seconds:g} s: the pattern takes too long; make it simpler]"
@@ -89,5 +98,5 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
     if ended.status == BAD_PATTERN:
         raise ToolFailure(errors.text())
     if ended.status != 0:
-        raise ToolFailure(f"search_text broke off with status {ended.status}: {errors.text()[-500:]}")
+        raise ToolFailure(f"{tool} broke off with status {ended.status}: {errors.text()[-500:]}")
     return ToolOutcome(found.text())

@@ -28,7 +28,6 @@ Matcher = Callable[[str], tuple[int, int] | None]
 
 
 def main() -> None:
-    """Run one search."""
     wanted = json.load(sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # not in TextIO
     try:

@@ -36,9 +36,7 @@ class LocalFailure(WorkbenchError):
     """The embedded model did not start."""
 
 
-class _Running(NamedTuple):
-    """A process that answers."""
-
+class _RunningServer(NamedTuple):
     process: Process
     reader: asyncio.Task[None]
     endpoint: Endpoint
@@ -55,7 +53,7 @@ class LocalModel:
         """In tokens; after the start, the window that the server really provides, which the model may limit."""
         self.deadline = deadline
         """Seconds the server has to start. Loading a large file from a slow disk takes long."""
-        self._launch: asyncio.Task[_Running] | None = None
+        self._launch: asyncio.Task[_RunningServer] | None = None
 
     @property
     def info(self) -> ModelInfo:
@@ -117,14 +115,14 @@ class LocalModel:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def _running(self) -> _Running | None:
+    def _running(self) -> _RunningServer | None:
         launch = self._launch
         if launch is None or not launch.done() or launch.cancelled() or launch.exception() is not None:
             return None
         running = launch.result()
         return running if running.process.returncode is None else None
 
-    async def _start(self) -> _Running:
+    async def _start(self) -> _RunningServer:
         """Start the process and wait until it answers."""
         require_engine()
         path = find_weights(self.path)
@@ -154,7 +152,7 @@ class LocalModel:
         found = json.loads(ready)
         self.window = int(found["window"])
         endpoint = Endpoint(f"http://{HOST}:{found['port']}/v1", key, PROVIDER, plain=True)
-        return _Running(process, reader, endpoint)
+        return _RunningServer(process, reader, endpoint)
 
 
 async def _introduce(process: Process, key: str) -> bytes:
