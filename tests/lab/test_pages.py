@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from workbench.lab.figures import FIGURES, policy_figures
 from workbench.lab.pages import MOST_PLOTS, lab_page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun, SourceRun
+from workbench.lab.values import ABOUT_JUDGED, JudgedShare, LabCompaction, LabPoint, Miss, PolicyRun, SourceRun
 
 POINTS = tuple(LabPoint(at, at * 3, 1_000 * at, True, 500, 1_000 * at - 500, int(at == 4)) for at in range(1, 6))
 COMPACTION = LabCompaction(3, 9_000, 3_000, 2, 0.01)
@@ -103,6 +104,15 @@ def test_no_name_of_a_file_model_or_policy_is_ever_markup(source: str, policy: s
     hostile = lab_page([SourceRun(source, source or "m", 5, (run(policy),))], [("b", error)])
     assert Checked(hostile).tags == plain.tags
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", hostile)
+
+
+def test_what_was_judged_is_a_column_of_the_page() -> None:
+    judged = replace(run("layers"), judged=JudgedShare(12, 0.75, None, None))
+    plain, made = (lab_page([SourceRun("a.json", "m", 5, (each,))]) for each in (run("layers"), judged))
+    assert "judged" not in plain
+    assert "<th>judged</th>" in made
+    assert "<td>75 % of 12</td>" in made
+    assert f"judged: {ABOUT_JUDGED}" in made
 
 
 def test_of_very_many_sessions_the_largest_have_pictures() -> None:

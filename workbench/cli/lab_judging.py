@@ -8,14 +8,13 @@ from dataclasses import replace
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.judge.by_rule import judge_by_rule
-from workbench.judge.contexts import judged_source, plan_context
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.running.progress import status_line
 from workbench.lab.running.source_reader import SourceReader
 from workbench.lab.running.tasks import LabTask, TaskOutcome
-from workbench.lab.values import JudgedShare, SourceRun
+from workbench.lab.values import SourceRun
 from workbench.sources.services import Services
+from workbench.views.judged_policies import judge_policies
 
 
 def with_judgements(outcomes: Iterable[TaskOutcome], wanted: int, services: Services) -> Iterator[TaskOutcome]:
@@ -27,22 +26,15 @@ def with_judgements(outcomes: Iterable[TaskOutcome], wanted: int, services: Serv
             try:
                 labs = reader.read_sources(outcome.task) if runs else []
                 pairs = zip(runs, labs, strict=True)
-                runs = tuple(_judged(outcome.task, run, lab, wanted, services) for run, lab in pairs)
+                runs = tuple(_judged(outcome.task, run, lab, wanted) for run, lab in pairs)
             except WorkbenchError as error:
                 print(printable(f"· {outcome.task.source}: not judged: {error}"), file=sys.stderr)
         yield outcome._replace(runs=runs)
 
 
-def _judged(task: LabTask, source_run: SourceRun, lab: LabSource, wanted: int, services: Services) -> SourceRun:
-    """The conversation with the scores of its policies: of what the last request under each of them holds."""
-    if not lab.marks:
-        return source_run
-    base = judged_source(services, task.options, lab.source, lab.without_decisions)
-    plans = [lab.plan_request(len(lab.marks), each.ref, (*task.options.knobs, *each.knobs)) for each in task.policies]
-    contexts = [plan_context(run.policy, plan) for run, plan in zip(source_run.runs, plans, strict=True)]
-    scores = [each.all for each in judge_by_rule(base, contexts, wanted)]
-    shares = [
-        None if each.mean is None else JudgedShare(each.probes, each.mean, each.low, each.high) for each in scores
-    ]
+def _judged(task: LabTask, source_run: SourceRun, lab: LabSource, wanted: int) -> SourceRun:
+    """The conversation with the share of each policy."""
+    policies = [(each.ref, (*task.options.knobs, *each.knobs)) for each in task.policies]
+    shares = judge_policies(lab, policies, wanted)
     runs = [replace(run, judged=share) for run, share in zip(source_run.runs, shares, strict=True)]
     return source_run._replace(runs=tuple(runs))

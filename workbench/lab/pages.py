@@ -9,7 +9,17 @@ from workbench.config.html_pages import html_page, page_text, theme_style
 from workbench.config.text import counted
 from workbench.lab.figures import CorpusFigures, policy_figures
 from workbench.lab.plots import COLOURS, session_plot
-from workbench.lab.values import ABOUT_MISSED, ABOUT_REREADING, MISSED_IN_100, REREADING, WHAT_COSTS, SourceRun
+from workbench.lab.values import (
+    ABOUT_JUDGED,
+    ABOUT_MISSED,
+    ABOUT_REREADING,
+    JUDGED,
+    MISSED_IN_100,
+    REREADING,
+    WHAT_COSTS,
+    SourceRun,
+    judged_text,
+)
 
 MOST_PLOTS: Final = 60
 """How many sessions get a picture: those with the most requests."""
@@ -24,7 +34,9 @@ _COLUMNS: Final = {
     "cache_read": "cache read",
     "cost": "cost",
     "reread_cost": REREADING,
+    "judged": JUDGED,
 }
+"""By figure: the heading of its column. The last one is shown if anything was judged."""
 _LIGHT: Final = ("#6b7280", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56a0d3", "#8b5cf6")
 _DARK: Final = ("#9ca3af", "#56b4e9", "#ff8c42", "#2fcf9a", "#e69ac3", "#f0c94a", "#8ecbff", "#b79cff")
 assert len(_LIGHT) == len(_DARK) == COLOURS
@@ -88,7 +100,12 @@ def lab_page(sources: Iterable[SourceRun], failed: Sequence[tuple[str, str]] = (
 def _about(rows: Sequence[dict[str, Any]]) -> str:
     """What the columns mean."""
     costs = [page_text(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
-    return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", f"{REREADING}: {ABOUT_REREADING}", *costs])
+    judged = [f"{JUDGED}: {ABOUT_JUDGED}"] if _is_judged(rows) else []
+    return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", f"{REREADING}: {ABOUT_REREADING}", *judged, *costs])
+
+
+def _is_judged(rows: Sequence[dict[str, Any]]) -> bool:
+    return any(row["judged"] is not None for row in rows)
 
 
 def _style(rows: Sequence[dict[str, Any]]) -> str:
@@ -113,15 +130,19 @@ def _bar_parts(rows: Sequence[dict[str, Any]]) -> list[tuple[int, str, float]]:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("policy", *_COLUMNS.values()))
+    shown = [name for name in _COLUMNS if name != "judged" or _is_judged(rows)]
+    head = "".join(f"<th>{name}</th>" for name in ("policy", *map(_COLUMNS.__getitem__, shown)))
     lines = []
     for at, row in enumerate(rows):
-        cells = "".join(f"<td>{_figure(name, row[name])}</td>" for name in _COLUMNS)
+        cells = "".join(f"<td>{_figure(name, row)}</td>" for name in shown)
         lines.append(f"<tr><td>{_dot(at)}{page_text(row['policy'])}</td>{cells}</tr>")
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
-def _figure(name: str, value: Any) -> str:
+def _figure(name: str, row: dict[str, Any]) -> str:
+    value = row[name]
+    if name == "judged":
+        return judged_text(value, row["judged_probes"])
     if name in ("cost", "reread_cost"):
         return "–" if value is None else f"${value:,.2f}"
     return f"{value:.1f}" if name == "missed_in_100" else f"{value:,}"

@@ -10,17 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.compaction.compactor import DIGEST
-from workbench.config.text import counted, percent, printable, table
+from workbench.config.text import counted, printable, table
 from workbench.lab.figures import FIGURES, CorpusFigures, policy_figures
 from workbench.lab.noise import noise_lines
 from workbench.lab.values import (
     ABOUT_MISSED,
     ABOUT_REREADING,
+    JUDGED,
     MISSED_IN_100,
     REREADING,
     WHAT_COSTS,
     PolicyRun,
     SourceRun,
+    judged_text,
 )
 from workbench.lab.waste.output import waste_json, waste_lines
 
@@ -88,8 +90,7 @@ _COLUMNS = (
         "facts",
         "cache read",
     ),
-    *("cost", REREADING),
-    "judged",
+    *("cost", REREADING, JUDGED),
 )
 _GIVE_WAY = ("cache read", "peak", "compactions", REREADING, "facts", "did not fit", "with a miss")
 """The columns to leave out, in this order, where a terminal is too narrow. `did not fit` stays if anything did not
@@ -199,7 +200,7 @@ def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
             f"{row['misses']:,}",
             f"{row['cache_read']:,}",
             *("–" if row[name] is None else f"${row[name]:,.2f}" for name in ("cost", "reread_cost")),
-            "–" if row["judged"] is None else f"{percent(row['judged'], 0)} of {row['judged_probes']:,}",
+            judged_text(row["judged"], row["judged_probes"]),
         )
         for row in rows
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.values import FactKind
+from workbench.config.text import percent
 from workbench.lab.waste.costs import WasteReport
 
 MISSED_IN_100 = "missed in 100"
@@ -17,6 +18,10 @@ REREADING = "re-reading"
 """The heading of what it costs to read again what was missed."""
 ABOUT_REREADING = "one more request after each with a miss, and what held the facts"
 """What that includes."""
+JUDGED = "judged"
+"""The heading of what a policy's last request still answers."""
+ABOUT_JUDGED = "of the questions about a session, those that its last request still answers, by rule"
+"""What that means."""
 WHAT_COSTS = "cost: of the conversation itself, without its sub-agents"
 """What the costs include. A policy for the conversation does not change the requests of sub-agents."""
 
@@ -59,6 +64,11 @@ class JudgedShare(NamedTuple):
     low: float | None
     high: float | None
     """The bootstrap interval; None with too few probes."""
+
+
+def judged_text(mean: float | None, probes: int) -> str:
+    """The share of questions that are answered, and how many there are."""
+    return "–" if mean is None else f"{percent(mean, 0)} of {probes:,}"
 
 
 class LabPoint(NamedTuple):

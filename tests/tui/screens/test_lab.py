@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 import pytest
 
+from support.judged import piece_of_work
+from support.talk import words
 from tui.play import program, shown, until
-from tui.recorded.long_run import as_file, run
+from tui.recorded.long_run import as_file, as_session, run
 from tui.screens.lab_sample import FACT, READS, choose, lab_of, replay, row, told
 from tui.screens.looking import listed, look, seen, values
+from workbench.config.text import percent
 from workbench.context.load import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun
@@ -26,13 +29,15 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE
-from workbench.tui.screens.lab import LabScreen
+from workbench.tui.screens.lab import QUESTIONS, LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw_lab_plot
 from workbench.tui.screens.policy_diff import PolicyDiffScreen
+from workbench.views.judged_policies import judge_policies
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -52,6 +57,43 @@ async def test_a_row_has_the_figures_of_the_whole_session(reader: Services) -> N
         assert f"{MISSED} {100 / (READS + 1):.1f}" in row(lab, "layers")
         assert MISSED not in row(lab, RECORDED)
         await seen(pilot, f"{READS + 1} requests · gpt-4o", "read from the cache")
+
+
+async def test_below_the_plot_it_says_what_the_chosen_policy_misses_and_what_it_costs(reader: Services) -> None:
+    async with lab_of(reader, (80, 24)) as (pilot, _, lab):
+        await choose(pilot, lab, "layers")
+        cost = replay(reader, "layers").reread_cost
+        assert f"layers, whole session: 1 request with a miss, 1 fact, re-reading ${cost:,.2f}" in told(lab)
+        await choose(pilot, lab, RECORDED)
+        assert "recorded, whole session: nothing missed" in told(lab)
+
+
+def talk_after_work() -> list[Body]:
+    """Work to ask about, and much talk after it."""
+    later = [
+        said for at in range(8) for said in (UserMessage(words(300, f"w{at}")), AssistantMessage("go on", f"t{at}"))
+    ]
+    return [Setting("model", "gpt-4o"), *piece_of_work(), *later]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_key_judges_what_the_last_request_under_each_policy_still_answers(
+    services: Services, size: tuple[int, int]
+) -> None:
+    ref = as_session(services, talk_after_work())
+    async with lab_of(services, size, ref, window=3_000) as (pilot, _, lab):
+        assert "judged" not in shown(pilot.app)
+        await pilot.press("J")
+        await until(lambda: lab.COLUMNS[-1].title == "judged")
+        await listed(pilot)
+        source = LabSource(services, Options(window=3_000), services.source(ref))
+        policies = values(lab)
+        shares = judge_policies(source, [(policy, ()) for policy in policies], QUESTIONS)
+        assert len({share.mean for share in shares if share is not None}) > 1
+        for policy, share in zip(policies, shares, strict=True):
+            assert row(lab, policy).rstrip().endswith(percent(share.mean, 0) if share is not None else "–")
+        await choose(pilot, lab, "layers")
+        assert ", judged " in told(lab)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])

@@ -19,13 +19,13 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_files import short_policy_name
 from workbench.lab.replay.lab_source import LabSource
-from workbench.lab.values import MISSED_IN_100, PolicyRun
+from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.sources.source import as_source
 from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, turned_by
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import LabPlot
-from workbench.tui.screens.lab_table import WIDE, LabTable
+from workbench.tui.screens.lab_table import NARROW_COLUMNS, WIDE, WIDE_COLUMNS, LabTable
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.policy_editor import PolicyChange, ask_and_save_policy
 from workbench.tui.screens.text_blocks import paragraph
@@ -37,6 +37,8 @@ from workbench.tui.widgets.host import Host
 
 TALL = 28
 """From this height on, there is room for the legend of the bars."""
+QUESTIONS = 20
+"""How many are asked to judge what the policies keep."""
 EMPTY = (
     "There are no requests to replay yet. Say something in the chat, or open a session that has some with Ctrl+O or "
     "`workbench open FILE`. t shows what each policy would send next."
@@ -47,24 +49,7 @@ class LabScreen(Finder[PolicyChange]):
     """↑ and ↓ choose a policy, ← and → a request; Enter shows that request under two policies."""
 
     NAME = "lab: this session under every policy"
-    COLUMNS: ClassVar[Sequence[Column]] = (
-        Column("  policy", 18),
-        Column(""),
-        Column("tokens", 6, right=True),
-        Column("peak", 7, right=True, least=70),
-        Column(MISSED_IN_100, 13, right=True),
-        Column("cost", 8, right=True),
-    )
-    WIDE_COLUMNS = (
-        Column("  policy", 20),
-        Column(""),
-        Column("tokens", 11, right=True),
-        Column("peak", 9, right=True),
-        Column("too large", 9, right=True),
-        Column("compacted", 9, right=True),
-        Column(MISSED_IN_100, 13, right=True),
-        Column("cost", 9, right=True),
-    )
+    COLUMNS: ClassVar[Sequence[Column]] = NARROW_COLUMNS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "item by item", id="lab.compare", priority=True),
         Binding("right,l", "step(1)", "the next request", id="lab.next", show=False),
@@ -80,6 +65,7 @@ class LabScreen(Finder[PolicyChange]):
         Binding("plus", "turn(1)", "turn the last knob up", id="lab.up", show=False),
         Binding("minus", "turn(-1)", "turn the last knob down", id="lab.down", show=False),
         Binding("z", "reset", "knobs as they were", id="lab.reset", show=False),
+        Binding("J", "judge", "judge the last request", id="lab.judge", show=False),
         Binding("s", "save", "save", id="lab.save"),
         Binding("u", "use", "use", id="lab.use"),
         Binding("b", "base", "base", id="lab.base"),
@@ -124,7 +110,7 @@ class LabScreen(Finder[PolicyChange]):
 
     def _fit(self) -> None:
         is_wide = self.found.scrollable_content_region.width >= WIDE
-        self.COLUMNS = self.WIDE_COLUMNS if is_wide else type(self).COLUMNS  # type: ignore[misc]  # per instance
+        self.COLUMNS = self._known.columns(is_wide)  # type: ignore[misc]  # per instance
         self._rows = self._table()  # existing rows have the old number of columns
         self.refill()
 
@@ -183,6 +169,8 @@ class LabScreen(Finder[PolicyChange]):
         """Replay with other knobs; the old line stays until the new one is ready."""
         was_done = self.is_done
         self._known.waiting.insert(0, ref)
+        if self._known.judged:
+            self._known.judged[ref] = None
         if was_done:
             self._work_out()
         self.refill()
@@ -203,9 +191,9 @@ class LabScreen(Finder[PolicyChange]):
         return FinderResult(self._table(), legend, self._first)
 
     def _table(self) -> list[Row]:
-        width, many = self.found.scrollable_content_region.width - 1, len(self.COLUMNS)
-        is_wide, bar = many == len(self.WIDE_COLUMNS), rest_width(self.COLUMNS, width) if width > 0 else 0
-        return [Row(ref, self._known.cells(ref, many, is_wide, bar)) for ref in self._known.refs]
+        width = self.found.scrollable_content_region.width - 1
+        is_wide, bar = self.COLUMNS[0] == WIDE_COLUMNS[0], rest_width(self.COLUMNS, width) if width > 0 else 0
+        return [Row(ref, self._known.cells(ref, is_wide, bar)) for ref in self._known.refs]
 
     # The lines, and the request under the cursor
 
@@ -246,7 +234,8 @@ class LabScreen(Finder[PolicyChange]):
         where = f"request {self.at + 1:,} of {self.requests:,}"
         cuts = " · all but recorded without what its agent cut" if self._asked.recorded is not None else ""
         head = Content.assemble((where, "bold"), (f" · up to event #{mark.upto} · ← → another{cuts}", "$quiet"))
-        return Content("\n").join([head, *self._known.figures(self.marked, self.at, self.wide)])
+        lines = [*self._known.session_line(self.marked), *self._known.figures(self.marked, self.at, self.wide)]
+        return Content("\n").join([head, *lines])
 
     @on(LabPlot.Pointed)
     def _pointed(self, message: LabPlot.Pointed) -> None:
@@ -321,6 +310,26 @@ class LabScreen(Finder[PolicyChange]):
             self.dismiss(PolicyChange(chosen))
         else:
             self._leave_for(chosen)
+
+    @work(group="ask")
+    async def action_judge(self) -> None:
+        """Ask what the last request under each policy still answers, by rule, and show a column of it."""
+        if not self.is_done or not self.requests:
+            self.warning = "the policies are judged when all of them are replayed"
+            return
+        self.warning = "judging…"
+        refs = [ref for ref in self._known.refs if self._known.run_of_policy(ref) is not None]
+        shares = await self.host.in_background(partial(self._judge, refs))
+        self._known.judged = dict(zip(refs, shares, strict=True))
+        self.warning = "" if any(shares) else "the rules find nothing to ask about in this session"
+        self._fit()
+
+    def _judge(self, refs: Sequence[str]) -> list[JudgedShare | None]:
+        from workbench.views.judged_policies import judge_policies  # late: it imports all of `judge`
+
+        assert self._lab is not None
+        policies = [(ref, (*self._asked.knobs, *self._known.turned.get(ref, ()))) for ref in refs]
+        return judge_policies(self._lab, policies, QUESTIONS)
 
     # Knobs
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import printable
+from workbench.config.text import counted, percent, printable
 from workbench.context.load import RECORDED
 from workbench.context.policy_files import short_policy_name
-from workbench.lab.values import ABOUT_MISSED, PolicyRun
+from workbench.lab.values import (
+    ABOUT_MISSED,
+    JUDGED,
+    MISSED_IN_100,
+    REREADING,
+    JudgedShare,
+    PolicyRun,
+    judged_text,
+)
 from workbench.tui.compaction.plot import MADE
 from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, policy_signs
 from workbench.tui.screens.text_blocks import per_cent
@@ -28,6 +37,25 @@ PARTS = (
     PolicyPart("too large to be sent", "!", "$error"),
     PolicyPart("", " ", ""),
 )
+NARROW_COLUMNS = (
+    Column("  policy", 18),
+    Column(""),
+    Column("tokens", 6, right=True),
+    Column("peak", 7, right=True, least=70),
+    Column(MISSED_IN_100, 13, right=True),
+    Column("cost", 8, right=True),
+)
+WIDE_COLUMNS = (
+    Column("  policy", 20),
+    Column(""),
+    Column("tokens", 11, right=True),
+    Column("peak", 9, right=True),
+    Column("too large", 9, right=True),
+    Column("compacted", 9, right=True),
+    Column(MISSED_IN_100, 13, right=True),
+    Column("cost", 9, right=True),
+)
+JUDGED_COLUMN = Column(JUDGED, 6, right=True)
 FIGURES = (
     *(Column("", 1), Column("", 10), Column("", 7, right=True), Column("", 7, right=True, least=WIDE_CELL)),
     Column(""),
@@ -52,6 +80,8 @@ class LabTable:
     runs: dict[str, PolicyRun | WorkbenchError] = field(default_factory=dict)
     turned: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By policy: the knobs changed here, in the order of the changes."""
+    judged: dict[str, JudgedShare | None] = field(default_factory=dict)
+    """By policy, once it was asked for."""
 
     @property
     def made(self) -> list[PolicyRun]:
@@ -63,15 +93,22 @@ class LabTable:
         made = self.runs.get(ref or "")
         return made if isinstance(made, PolicyRun) else None
 
-    def cells(self, ref: str, columns: int, is_wide: bool, bar: int) -> tuple[Cell, ...]:
-        """A policy's row of `columns` cells, with `bar` cells for its bar; `is_wide`: write numbers in full."""
+    def columns(self, is_wide: bool) -> Sequence[Column]:
+        """The columns of the rows. In a narrow list what was judged takes the place of the peak."""
+        found = WIDE_COLUMNS if is_wide else NARROW_COLUMNS
+        if not self.judged:
+            return found
+        return [*(each for each in found if is_wide or each.title != "peak"), JUDGED_COLUMN]
+
+    def cells(self, ref: str, is_wide: bool, bar: int) -> tuple[Cell, ...]:
+        """A policy's row, with `bar` cells for its bar; `is_wide`: write numbers in full."""
         sign, style = policy_signs(self.refs)[ref]
         words = [f"✎{len(self.turned[ref])}"] if self.turned.get(ref) else []
         words += ["base"] if ref == self.base else ["now"] if ref == self.now else []
         dot = ("● ", "$success") if ref == self.now else ("  ", "")
         named = Content.assemble((f"{sign} ", f"bold {style}"), dot, short_policy_name(ref))
         name = Content.assemble(named, (" ".join(["", *words]), "$quiet"))
-        made, figures = self.runs.get(ref), columns - 2
+        made, figures = self.runs.get(ref), len(self.columns(is_wide)) - 2
         if ref == self.working or (made is None and ref in self.waiting):
             state = "replaying…" if ref == self.working else "waiting…"
             if not isinstance(made, PolicyRun):
@@ -87,14 +124,16 @@ class LabTable:
         peak: Cell = Content.assemble(
             ("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks)
         )
-        misses = f"{made.missed_in_100:.1f}"
+        sizes: list[Cell] = [f"{made.peak:,}", overflows, f"{len(made.compactions):,}"] if is_wide else [peak]
+        misses, share = f"{made.missed_in_100:.1f}", self.judged.get(ref)
         return (
             name,
             self._bar(made, bar),
             short_number(made.tokens, 11 if is_wide else 5, totals),
-            *([f"{made.peak:,}", overflows, f"{len(made.compactions):,}"] if is_wide else [peak]),
+            *(sizes if is_wide or not self.judged else []),
             Content.styled(f"{MISSED} {misses}", "$warning") if made.misses else misses,
             "–" if made.cost is None else f"${made.cost:,.2f}",
+            *(["–" if share is None else percent(share.mean, 0)] if self.judged else []),
         )
 
     def _bar(self, made: PolicyRun, room: int) -> Content:
@@ -124,6 +163,20 @@ class LabTable:
             frozenset(each.request - 1 for each in run.compactions),
             frozenset(miss.request - 1 for miss in run.misses),
         )
+
+    def session_line(self, ref: str | None) -> list[Content]:
+        """What a policy misses in the whole session, and what it would cost to read that again."""
+        run = self.run_of_policy(ref)
+        if run is None or not run.points:
+            return []
+        words = "nothing missed"
+        if run.misses:
+            requests, facts = counted(run.missed_requests, "request"), counted(len(run.misses), "fact")
+            price = f"{run.reread_tokens:,} tokens" if run.reread_cost is None else f"${run.reread_cost:,.2f}"
+            words = f"{requests} with a miss, {facts}, {REREADING} {price}"
+        share = self.judged.get(ref or "")
+        words += f", {JUDGED} {judged_text(share.mean, share.probes)}" if share is not None else ""
+        return [Content.styled(f"{short_policy_name(run.policy)}, whole session: {words}", "$quiet")]
 
     def figures(self, marked: str | None, at: int, width: int) -> list[Content]:
         """A cell per policy; the marked one and the base come first, because a small terminal shows no others."""
