@@ -13,7 +13,7 @@ import pytest
 
 from support.terminal import WORKBENCH
 from support.waiting import GIVE_UP
-from workbench.config.signals import run_to_end, run_until_signal
+from workbench.config.signals import run_for_result, run_until_signal
 
 PROGRAM = """
 import asyncio, signal, sys
@@ -153,5 +153,5 @@ def test_a_large_result_is_handed_on_without_being_written_out() -> None:
     async def work() -> Noticed:
         return result
 
-    assert run_to_end(work()) is result
+    assert run_for_result(work()) is result
     assert not result.is_written

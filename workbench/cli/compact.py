@@ -22,7 +22,7 @@ from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
-from workbench.config.signals import run_to_end
+from workbench.config.signals import run_for_result
 from workbench.config.text import percent, print_json, printable, printable_lines
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
@@ -57,7 +57,7 @@ def run_compact(options: argparse.Namespace) -> int:
     with Services() as services, ExitStack() as stack:
         job = _job(services, options, stack)
         try:
-            draft = run_to_end(_compact(job))
+            draft = run_for_result(_compact(job))
         except CompactionRefused as refused:
             if options.json:
                 print_json(refused_json(refused))

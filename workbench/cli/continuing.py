@@ -10,7 +10,7 @@ from workbench.cli.options import options_of
 from workbench.compaction.continuation import SessionSummary
 from workbench.compaction.progress import ignore_progress
 from workbench.config.folders import work_folder
-from workbench.config.signals import run_to_end
+from workbench.config.signals import run_for_result
 from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
 from workbench.session.continuing import EarlierSession
@@ -22,7 +22,7 @@ def run_continue(options: argparse.Namespace) -> int:
     """Create a session that starts with a summary of another."""
     with Services() as services:
         earlier = continuing.earlier_session(services, options_of(options), options.session)
-        made = None if options.summary else run_to_end(_summarised(services, options, earlier))
+        made = None if options.summary else run_for_result(_summarised(services, options, earlier))
         summary = made.summary if made else read_transcript_text(options.summary)[1]
         if options.dry_run:
             _show(made, summary, "", earlier.id, options.json)

@@ -32,7 +32,7 @@ def run_until_signal(work: Coroutine[Any, Any, _T], end: Callable[[], object] | 
     return done
 
 
-def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
+def run_for_result(work: Coroutine[Any, Any, _T]) -> _T:
     """`asyncio.run` for work with a large result. Python would write the result out, as part of its task, and throw
     the text away: it compares the handler of Ctrl+C, which knows the task, with the values of an enum."""
     found: list[_T] = []

@@ -162,7 +162,7 @@ class Conversation(MeasuredUnits):
         call.partner = len(self.cells)
         if is_blank(body.content):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)
-        else:
+        elif type(body.content) is not str:
             self._meter.put_in_chat_form(cell)
         cut = self._meter.cut_result(cell)
         if cut is not None:

@@ -63,6 +63,7 @@ class Meter:
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
         """How many messages of history may be kept."""
         self.guidance = slot_guidance(policy.budget, limits.window)
+        self._authors: dict[str, int] = {}
         self._around: dict[tuple[bool, bool, int], int] = {}
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
@@ -105,7 +106,11 @@ class Meter:
 
     def tool_author(self, cell: Cell) -> int:
         """Like `author`, for the result of a call, or for the call that it answers."""
-        return count_author(self.counter, cell.tool or "")
+        tool = cell.tool or ""
+        found = self._authors.get(tool)
+        if found is None:
+            found = self._authors[tool] = count_author(self.counter, tool)
+        return found
 
     def repair_framing(self, call: Cell) -> int:
         """The tokens around the synthetic result of a call."""
