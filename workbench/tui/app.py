@@ -77,9 +77,9 @@ class OpeningScreen(Screen[None]):
     """The first frame, until the main screen is ready. Keeps what is typed meanwhile."""
 
     CSS = """
-    Opening { background: $background; color: $quiet; }
-    Opening Static { height: 1; padding: 0 1; }
-    Opening #name { background: $panel; color: $primary; text-style: bold; }
+    OpeningScreen { background: $background; color: $quiet; }
+    OpeningScreen Static { height: 1; padding: 0 1; }
+    OpeningScreen #name { background: $panel; color: $primary; text-style: bold; }
     """
 
     def __init__(self) -> None:
