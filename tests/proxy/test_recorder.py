@@ -194,13 +194,13 @@ def test_a_session_that_cannot_be_written_costs_the_others_nothing(tmp_path: Pat
         talks = [[user("one thing to do")], [user("another thing to do")]]
         opened = [recording.send("/v1/messages", claude(*talk), {"session-id": talk[0]["content"]}) for talk in talks]
         recording.sessions.store_all()
-        assert opened[0].place.session is not None
-        opened[0].place.session.close()
+        assert opened[0].stored.session is not None
+        opened[0].stored.session.close()
         for asked in opened:
             recording.answer(asked, answered(said("yes")))
         with pytest.raises(ReadOnly):
             recording.sessions.store_all()
-        kept = store.session(opened[1].place.id, write=False).events()
+        kept = store.session(opened[1].stored.id, write=False).events()
         assert [event for event in kept if isinstance(event.body, RequestAnswer)]
 
 

@@ -239,8 +239,9 @@ async def undo_here(host: Host, argument: str) -> None:
     which: Which = "undo"
     if host.active_pane == "compaction":
         which = "peel"
-    elif host.active_pane == "context" and await host.from_session(lambda opened: last_override(opened.events)):
-        which = "override"
+    elif host.active_pane == "context":
+        found = await host.from_session(lambda opened: last_override(opened.events))
+        which = "undo" if found is None else "override"
     await undoing.undo_or_redo(host, which)
 
 

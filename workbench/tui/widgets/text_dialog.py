@@ -86,6 +86,9 @@ class EditDialog(TextDialog, inherit_bindings=False):
             yield CleanTextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
             yield Static(id="asking-wrong", markup=False)
 
+    def on_mount(self) -> None:
+        self.area.focus()
+
     def action_accept(self) -> None:
         """Accept after pending keys, which may still be on their way to the text area."""
         self.area.call_later(lambda: self.accept_text(edited(self._text, self.area.text)))
