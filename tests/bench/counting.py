@@ -39,8 +39,8 @@ def run(scale: Scale) -> Iterator[Row]:
         size = sum(len(text.encode()) for text in given) / 1e6
         target = None if name in KINDS else Target("at least", 0.9)
         ratio = found.ratio(peer, ours)
-        speeds = size / found[ours], "MB/s", size / found[peer]
-        yield Row(f"counting new {name}", *speeds, "bare tiktoken", ratio, target, found.moved(peer))
+        our_speed, peer_speed, moved = size / found[ours], size / found[peer], found.moved(peer)
+        yield Row(f"counting new {name}", our_speed, "MB/s", peer_speed, "bare tiktoken", ratio, target, moved)
 
 
 def _ours(texts: list[str]) -> float:

@@ -185,9 +185,11 @@ class Rounds:
         return median(a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True))
 
     def moved(self, name: str) -> float:
-        """How far the middle half of the rounds of one work differ, or all where they are few, by their median."""
+        """How far the middle half of the rounds of one work differ, by their median."""
         found = self._figures[name]
-        low, *_, high = quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 2
+        if len(found) < 2:
+            return 0.0
+        low, _, high = quantiles(found, n=4, method="inclusive")
         return (high - low) / median(found)
 
 

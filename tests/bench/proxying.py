@@ -28,6 +28,8 @@ PROCESSOR = 1.5
 """What the forwarding process may use of the processor, as a multiple. With the recorder it has no limit."""
 STREAM_SHARE = 1.1
 """The same for a long stream."""
+STREAMS = 3
+"""Long streams for each round of the others: how many chunks come together is chance."""
 AGENTS = 200
 ROUNDS = 20
 """Requests in a row."""
@@ -178,7 +180,7 @@ async def _stream(scale: Scale, bare: _Child, ours: _Child) -> Row:
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "look"}]}
     figures: dict[str, list[float]] = {"ours": [], "bare": []}
     async with aiohttp.ClientSession() as client:
-        for number in range(scale.repeats + 1):
+        for number in range(scale.repeats * STREAMS + 1):
             for name, child in (("ours", ours), ("bare", bare)):
                 before = child.all_seconds()
                 async with client.post(f"{child.url}/v1/chat/completions", json=body) as came:

@@ -296,13 +296,12 @@ class Forwarding:
             raise aiohttp.ClientPayloadError(f"the answer is not readable: {error}") from error
 
     async def _stream(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse, first: bytes = b"") -> None:
-        keep = self._log.keep_chunk
-        if first:
-            await response.write(first)
-            keep(first)
-        async for chunk in upstream.content.iter_any():
-            await response.write(chunk)
+        keep, write, read = self._log.keep_chunk, response.write, upstream.content.readany
+        chunk = first or await read()
+        while chunk:
+            await write(chunk)
             keep(chunk)
+            chunk = await read()
 
 
 def _already_there(upstream: aiohttp.ClientResponse) -> bytes:
