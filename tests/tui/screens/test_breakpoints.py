@@ -140,7 +140,7 @@ async def test_a_held_request_rings_and_notifies_while_a_session_is_watched(
     session, ways = f"{TwoAgents(tmp_path / 'home', project).claude}#1", ("bell", "desktop")
     async with between("every") as proxy, program(services, (80, 24), session, follow=True, notify=ways) as (_, screen):
         written: list[str] = []
-        monkeypatch.setattr(screen.alerts, "_write", written.append)
+        monkeypatch.setattr(screen, "_write_to_terminal", written.append)
         asking = [proxy.ask(ASK)]
         await until(lambda: len(written) == 1)
         asking.append(proxy.ask(ASK))
