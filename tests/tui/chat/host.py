@@ -162,8 +162,8 @@ class Host(SmallApp):
     def _keep(self, message: Message) -> None:
         self.asked.append(message)
 
-    on_send = on_answered = on_jump = on_run = on_edit_and_resend = on_retry = on_interrupt = on_withdraw = _keep
-    on_drafting = _keep
+    on_send = on_answered = on_jump = on_run_command = on_edit_and_resend = on_interrupt = on_withdraw = _keep
+    on_draft_changed = _keep
 
 
 async def settle(pilot: Pilot[Any]) -> None:
