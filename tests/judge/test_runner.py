@@ -247,6 +247,27 @@ async def test_a_model_writes_probes_where_rules_find_too_few(tmp_path: Path) ->
     assert [each["purpose"] for each in record.requests].count("probes") == 1
 
 
+async def test_the_embedded_model_gets_one_question_at_a_time_and_only_what_holds_the_answer(
+    record: JudgeRecord,
+) -> None:
+    long: list[Body] = [UserMessage("go on"), AssistantMessage("yes " * 300, "a9")]
+    talk = [*piece_of_work(), *long * 3]
+    source = judged_work(talk)
+    task = replace(judge_task(source, [after_summary(source, "kept", "It was 48.")]), model="local")
+    record = JudgeRecord(source.key, record.path.parent)
+    async with served_model("local", Script([{"reply": "48 connections, 1: or so", "repeat": 20}])) as model:
+        await JudgeRun(task, record, model, model, Spending()).finish_judgement()
+    pool = task.pool(record)
+    asked = [each for each in record.requests if each["purpose"] == "answer"]
+    answers = [answer for _, answer in task.control_answers(record, pool)]
+    assert [answer.text for answer in answers] == ["48 connections, 1: or so"] * len(pool)
+    kept = task.kept_probes(record, pool)
+    assert ("48",) in [probe.expected for probe in kept]
+    assert len(asked) == len(pool) + len(kept)
+    assert all(each["tokens"] < 600 for each in asked), "the long talk is not sent"
+    assert not record.asked_for
+
+
 async def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "judgements").write_text("a file in the place of the folder")
     record = JudgeRecord(SOURCE.key, tmp_path / "judgements")

@@ -17,7 +17,7 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.context.load import DEFAULT
-from workbench.judge.asking import asked_model
+from workbench.judge.asking import asked_model, is_rehearsed
 from workbench.judge.budget import CostEstimate, Spending, price_words
 from workbench.judge.contexts import (
     JudgedSource,
@@ -32,7 +32,7 @@ from workbench.judge.grading import WORDS
 from workbench.judge.judgement import Judgement, JudgeTask, judgement_of
 from workbench.judge.record_file import JudgeRecord
 from workbench.judge.report import judgement_json, report_judgement
-from workbench.judge.runner import JudgeEnd, JudgeRun, is_rehearsed
+from workbench.judge.runner import JudgeEnd, JudgeRun
 from workbench.judge.values import HAND, Grade
 from workbench.log.events import Compaction
 from workbench.models.catalogue import is_built_in

@@ -56,7 +56,7 @@ def masking_saving(
 def saving_words(saving: MaskingSaving) -> str:
     """The saving in a sentence."""
     price = "" if saving.cost is None else f", and it would have cost ${abs(saving.cost):.4f} "
-    price += "" if saving.cost is None else "less" if saving.cost >= 0 else "more, because the cache is written again"
+    price += "" if saving.cost is None else "less" if saving.cost >= 0 else "more, to write the cache again"
     missed = f"; {counted(saving.missed, 'request')} would have missed something" if saving.missed else ""
     return (
         f"if they had been masked from here on, {counted(saving.requests, 'request')} of the session would have been "

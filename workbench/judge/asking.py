@@ -20,7 +20,7 @@ from workbench.context.setup import Setup
 from workbench.judge.budget import Spending
 from workbench.judge.requests import JudgePrompt
 from workbench.log.events import Usage
-from workbench.models.catalogue import Catalogue, is_built_in
+from workbench.models.catalogue import REHEARSAL, Catalogue, is_local
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.reply_parts import Reported, Text
@@ -81,7 +81,8 @@ class AskedModel:
             raise Refused(f"a request to {self.name} does not fit: {plan.verdict.why}")
         tokens = plan.totals.tokens
         spending.check_budget(cost_of([Usage(self.name, tokens, completion=completion + SPARE)], self.catalogue))
-        text, reported = await self._whole_answer(plan, completion + SPARE)
+        most = completion if is_local(self.name) else completion + SPARE  # the embedded model does not stop by itself
+        text, reported = await self._whole_answer(plan, most)
         used = Usage(self.name, tokens, completion=counter.count(text).tokens)
         if reported is not None:
             used = Usage(
@@ -107,8 +108,10 @@ class AskedModel:
             return await self._stream(plan, most)
 
     async def _stream(self, plan: ContextPlan, most: int) -> tuple[str, Reported | None]:
-        unlimited = "reasoning" in self.setup.info.capabilities or is_built_in(self.name)
+        unlimited = "reasoning" in self.setup.info.capabilities or is_rehearsed(self.name)
         body = {**render_request(plan), **({} if unlimited else {"max_tokens": most})}
+        if is_local(self.name):  # so small a model guesses otherwise
+            body["temperature"] = 0
         pieces: list[str] = []
         reported: Reported | None = None
         make = partial(self.gateway.stream, body, patience=self.patience)
@@ -120,6 +123,11 @@ class AskedModel:
                     case Reported():
                         reported = part
         return without_thinking("".join(pieces)), reported
+
+
+def is_rehearsed(model: str) -> bool:
+    """Whether a model answers by rule: always the same."""
+    return model.partition("/")[0] == REHEARSAL
 
 
 @asynccontextmanager

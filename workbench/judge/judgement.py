@@ -12,7 +12,7 @@ from workbench.judge.choosing import choose_probes
 from workbench.judge.contexts import JudgedSource, PlannedContext, replaced_events
 from workbench.judge.grading import RIGHT
 from workbench.judge.record_file import FULL, JudgeRecord
-from workbench.judge.requests import ANSWER, PROBES, judge_prompt
+from workbench.judge.requests import PROBES, answer_prompt, judge_prompt
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.scores import ContextScores, context_scores, differ
 from workbench.judge.values import RULE, Grade, JudgedContext, Probe, ProbeAnswer
@@ -84,7 +84,7 @@ class JudgeTask:
 
     def control_answers(self, record: JudgeRecord, pool: Sequence[Probe]) -> list[tuple[Probe, ProbeAnswer]]:
         """The answers from the full context that are known."""
-        prompt = judge_prompt(ANSWER).hash
+        prompt = answer_prompt(self.model).hash
         found = ((probe, record.answer_of(probe.id, FULL, self.model, prompt)) for probe in pool)
         return [(probe, answer) for probe, answer in found if answer is not None]
 
@@ -99,7 +99,7 @@ class JudgeTask:
 
     def answers(self, record: JudgeRecord, context: JudgedContext, probe: Probe) -> list[ProbeAnswer]:
         """The known answers to a probe in a context."""
-        prompt = judge_prompt(ANSWER).hash
+        prompt = answer_prompt(self.model).hash
         tries = range(1, self.tries + 1)
         found = [record.answer_of(probe.id, context.hash, self.model, prompt, attempt) for attempt in tries]
         return [answer for answer in found if answer is not None]

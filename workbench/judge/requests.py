@@ -11,9 +11,10 @@ from workbench.compaction.audit import ENOUGH, significant_words
 from workbench.compaction.prompts import shipped_prompt
 from workbench.judge.grading import WORDS
 from workbench.judge.values import Probe, text_hash
+from workbench.models.catalogue import is_local
 
-ANSWER, GRADE, PROBES = "judge_answer", "judge_grade", "judge_probes"
-"""The prompts, by the names of their files."""
+ANSWER, SMALL, GRADE, PROBES = "judge_answer", "judge_small", "judge_grade", "judge_probes"
+"""The prompts, by the names of their files. The second one is for the embedded model."""
 LONGEST_ANSWER = 2_000
 """Characters of an answer that are shown to the judge."""
 LONGEST_PROBE = 400
@@ -39,6 +40,16 @@ class JudgePrompt(NamedTuple):
 def judge_prompt(name: str) -> JudgePrompt:
     """A prompt by its name."""
     return JudgePrompt(name, shipped_prompt(name))
+
+
+def answer_prompt(model: str) -> JudgePrompt:
+    """The prompt with which a model answers. The embedded one is too small for frames and numbered lines."""
+    return judge_prompt(SMALL if is_local(model) else ANSWER)
+
+
+def single_question(context: str, question: str) -> tuple[str, str]:
+    """One question in a form that the embedded model can answer: the whole reply is the answer."""
+    return f"Text:\n{context}", framed_line(question)
 
 
 def in_frame(text: str) -> str:

@@ -10,17 +10,17 @@ from workbench.compaction.source import both_ends
 from workbench.config.errors import Refused
 from workbench.judge.asking import FRAMES, AskedModel
 from workbench.judge.budget import BudgetUsedUp, CostEstimate, Spending, estimate_cost
-from workbench.judge.context_text import ContextBlock, blocks_around, joined_blocks
+from workbench.judge.context_text import ContextBlock, blocks_around, blocks_holding, joined_blocks
 from workbench.judge.contexts import replaced_events
 from workbench.judge.grading import grade_by_rule
 from workbench.judge.judgement import JudgeTask
 from workbench.judge.record_file import FULL, JudgeRecord
 from workbench.judge.requests import (
-    ANSWER,
     GRADE,
     PROBES,
     GradedItem,
     JudgePrompt,
+    answer_prompt,
     framed_context,
     framed_questions,
     grading_message,
@@ -28,11 +28,12 @@ from workbench.judge.requests import (
     numbered_answers,
     numbered_grades,
     probes_message,
+    single_question,
     written_probes,
 )
 from workbench.judge.values import Grade, JudgedContext, Probe, ProbeAnswer
 from workbench.log.events import Usage
-from workbench.models.catalogue import REHEARSAL
+from workbench.models.catalogue import is_built_in, is_local
 from workbench.models.failures import ModelFailure
 
 TOGETHER = 10
@@ -65,11 +66,6 @@ class _GivenUp(Exception):
     """Nothing more is asked."""
 
 
-def is_rehearsed(model: str) -> bool:
-    """Whether a model answers by rule: always the same, and without ideas of its own."""
-    return model.partition("/")[0] == REHEARSAL
-
-
 class JudgeRun:
     """One run. The record gets everything as soon as it is known."""
 
@@ -91,7 +87,9 @@ class JudgeRun:
         self._failures: dict[str, None] = {}
         self._failed_in_a_row = 0
         self._last_context: tuple[tuple[ContextBlock, ...], str] = ((), framed_context(""))
-        self._prompt = judge_prompt(ANSWER)
+        self._prompt = answer_prompt(task.model)
+        self._is_small = is_local(task.model)
+        self._together = 1 if self._is_small else TOGETHER
         self._rubric = judge_prompt(GRADE)
 
     # Before it begins
@@ -129,7 +127,7 @@ class JudgeRun:
         return estimate_cost(usages, self._answerer.catalogue)
 
     def _usages(self, questions: int, size: int) -> Iterator[Usage]:
-        for some in _groups(range(questions)):
+        for some in _groups(range(questions), self._together):
             yield self._answerer.usage(self._prompt, size + 60 * len(some), len(some) * ANSWER_TOKENS)
 
     def _lacks(self, probe: Probe, context: JudgedContext, attempt: int) -> bool:
@@ -154,7 +152,7 @@ class JudgeRun:
                 for attempt in range(1, task.tries + 1):
                     missing = [probe for probe in kept if self._lacks(probe, planned.context, attempt)]
                     self._report(f"asking about {planned.context.name}, try {attempt} of {task.tries}")
-                    for some in _groups(_shuffled(missing, f"{planned.context.hash} {attempt}")):
+                    for some in _groups(_shuffled(missing, f"{planned.context.hash} {attempt}"), self._together):
                         await self._ask_some(some, planned.context.blocks, planned.context.hash, attempt)
             self._report("grading")
             await self._grade([(p, a) for p in kept for c in task.contexts for a in task.answers(record, c.context, p)])
@@ -167,10 +165,11 @@ class JudgeRun:
         task, record, model = self._task, self._record, self._answerer
         known = {probe.id for probe, _ in task.control_answers(record, pool)}
         self._report("asking with the full context")
-        for some in _groups([probe for probe in pool if probe.id not in known]):
+        for some in _groups([probe for probe in pool if probe.id not in known], self._together):
             events = {event for probe in some for event in probe.events}
             room = model.room(self._prompt) - 100 * len(some)
-            around = blocks_around(task.source.blocks, events, room, model.setup.counter)
+            blocks = blocks_holding(task.source.blocks, events) if self._is_small else task.source.blocks
+            around = blocks_around(blocks, events, room, model.setup.counter)
             await self._ask_some(some, tuple(around), FULL, 1)
         await self._grade(task.control_answers(record, pool))
 
@@ -180,11 +179,11 @@ class JudgeRun:
         """Ask some probes; those that the reply leaves out once more, and then they have no answer."""
         missing = list(probes)
         for _ in range(2):
-            parts = self._framed(context), framed_questions([probe.question for probe in missing])
+            parts = self._asked_parts(context, [probe.question for probe in missing])
             reply = await self._reply("answer", self._answerer, self._prompt, parts, len(missing) * ANSWER_TOKENS)
             if reply is None:
                 return
-            given = numbered_answers(reply, len(missing))
+            given = {1: reply.strip()} if self._is_small else numbered_answers(reply, len(missing))
             for at, probe in enumerate(missing, 1):
                 if at in given:
                     self._keep_answer(probe, name, attempt, given[at])
@@ -193,6 +192,11 @@ class JudgeRun:
                 return
         for probe in missing:
             self._keep_answer(probe, name, attempt, "")
+
+    def _asked_parts(self, context: tuple[ContextBlock, ...], questions: Sequence[str]) -> tuple[str, str]:
+        if self._is_small:
+            return single_question("\n".join(block.content for block in context), questions[0])
+        return self._framed(context), framed_questions(questions)
 
     def _framed(self, context: tuple[ContextBlock, ...]) -> str:
         """The context in its frame, made and measured once for all requests in a row that have it."""
@@ -244,7 +248,7 @@ class JudgeRun:
         share = self._task.wanted // 4
         few = any(sum(probe.kind == kind for probe in pool) < share for kind in ("decision", "continuation"))
         asked = f"{self._task.model} {judge_prompt(PROBES).hash}" in self._record.asked_for
-        return few and not asked and not is_rehearsed(self._task.model)
+        return few and not asked and not is_built_in(self._task.model)
 
     async def _write_probes(self) -> None:
         task, prompt = self._task, judge_prompt(PROBES)
@@ -287,8 +291,8 @@ class JudgeRun:
         return reply.text
 
 
-def _groups(things: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (things[at : at + TOGETHER] for at in range(0, len(things), TOGETHER))
+def _groups(things: Sequence[T], together: int = TOGETHER) -> Iterator[Sequence[T]]:
+    return (things[at : at + together] for at in range(0, len(things), together))
 
 
 def _shuffled(things: Sequence[T], seed: str) -> list[T]:
