@@ -42,6 +42,17 @@ def test_what_is_listed_can_be_opened(call: Call) -> None:
     assert call("plan", source, "--json").json["items"]
 
 
+def test_an_id_as_it_is_listed_opens_the_session(call: Call, home: Path) -> None:
+    for number in (1, 2):
+        put(home / f".claude/projects/-x/0fb1c2d3-1111-4222-8333-44445555666{number}.jsonl", SESSIONS["Claude Code"][1])
+    one, two = sorted(line.split()[0] for line in call("agents").out.splitlines() if line.startswith("0fb1c2d3"))
+    assert call("plan", one, "--json").json["items"] == call("plan", two, "--json").json["items"] != []
+    assert call("requests", one).code == call("waste", two).code == 0
+    refused = call("plan", "0fb1c2d3-1111")
+    assert (refused.code, "2 sessions have such an id" in refused.err) == (2, True)
+    assert "no such file, and there is no session" in call("plan", "0fb1c2d3-9999").err
+
+
 @pytest.mark.usefixtures("home")
 def test_words_and_folders_choose(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each["agent"] for each in call("agents", "COPI", "dough", "--json").json["sessions"]] == ["Copilot CLI"]

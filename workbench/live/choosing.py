@@ -19,6 +19,8 @@ _LISTED = 5
 """Sessions to list where the user has to choose."""
 _ID = 8
 """The shortest form of an id that is shown, in characters."""
+MAY_BE_ID = re.compile(rf"[\w-]{{{_ID},}}")
+"""What may be an id or its beginning, and no path."""
 _SHORT = 3
 """Characters that are enough to abbreviate an agent's name."""
 ELSEWHERE = "`workbench agents` lists those of all folders"
@@ -49,12 +51,18 @@ def choose_agent_session(sessions: Sequence[AgentSession], wanted: str, here: st
     agents = agents_called(wanted)
     if agents:
         return _newest(sessions, wanted, agents, here)
-    found = [each for each in sessions if each.id.startswith(wanted)]
-    if not found:
+    found = session_with_id(sessions, wanted)
+    if found is None:
         raise WrongCall(f"{wanted}: no such file, no agent, and no session with this id; {_looked(sessions)}")
+    return Choice(found)
+
+
+def session_with_id(sessions: Iterable[AgentSession], beginning: str) -> AgentSession | None:
+    """The session whose id begins so; None if there is none. Raises WrongCall if there are several."""
+    found = [each for each in sessions if each.id.startswith(beginning)]
     if len(found) > 1:
-        raise WrongCall(f"{wanted}: {len(found)} sessions have such an id: {_listed(found)}")
-    return Choice(found[0])
+        raise WrongCall(f"{beginning}: {len(found)} sessions have such an id: {_listed(found)}")
+    return found[0] if found else None
 
 
 def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], here: str) -> Choice:

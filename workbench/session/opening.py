@@ -73,6 +73,7 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
             made = open_session(services, options, session)
             made.asked = options
             return made
+    ref = services.whole_ref(ref)
     found = services.source(ref, growing=options.follow)  # raises the error if it is neither
     if glance is not None and len(found.events) >= LONG:
         glance(found.name, found.events)

@@ -95,13 +95,30 @@ class Services:
         """A session or a file to plan; `growing`: the last line of the file may be unfinished."""
         from workbench.sources.source import read_source
 
-        return read_source(ref, lambda: self.store, growing=growing)
+        return read_source(self.whole_ref(ref), lambda: self.store, growing=growing)
 
     def sources(self, ref: str) -> list[Source]:
         """Like `source`, but all conversations of a file if none is chosen."""
         from workbench.sources.source import read_sources
 
-        return read_sources(ref, lambda: self.store)
+        return read_sources(self.whole_ref(ref), lambda: self.store)
+
+    def whole_ref(self, ref: str) -> str:
+        """The reference, or what it abbreviates: the file of another agent's session whose id begins so.
+
+        Files and our own sessions come first. Raises WrongCall if several sessions begin so.
+        """
+        from workbench.live.choosing import MAY_BE_ID, session_with_id
+        from workbench.log.errors import NotFound
+        from workbench.sources.source import names_file
+
+        if not MAY_BE_ID.fullmatch(ref) or names_file(ref):
+            return ref
+        with suppress(NotFound):
+            self.store.info(ref)
+            return ref
+        found = session_with_id(self.agents.find_sessions(), ref)
+        return found.ref if found is not None else ref
 
     def source_bytes(self, ref: str) -> int:
         """The approximate size of a source in bytes, without reading it."""
