@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from support.judged import piece_of_work, summary_without
 from support.logs import number
 from support.talk import preset, summary_of
@@ -32,7 +34,9 @@ async def test_the_newest_compaction_is_judged() -> None:
     assert good.scores.all.probes == poor.scores.all.probes > 8
     rows = judgement_rows(poor)
     assert rows[0][1].startswith(f"compaction {len(WORK) + 1}")
-    assert sum(label == "lost" for label, _ in rows) > 5
+    lost = [text for label, text in rows if label == "lost"]
+    assert len(lost) > 5
+    assert all(re.search(r" \(#\d+(, #\d+)*\)$", text) for text in lost)
 
 
 async def test_an_encrypted_summary_is_passed_over() -> None:

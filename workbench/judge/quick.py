@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.compaction.values import SummaryDraft
@@ -38,6 +39,8 @@ class QuickJudgement(NamedTuple):
 
     context: JudgedContext
     scores: RuleScores
+    numbers: Mapping[str, int]
+    """The numbers of events, by id."""
 
 
 async def judge_at_once(services: Services, options: Options, source: Source) -> QuickJudgement:
@@ -62,7 +65,9 @@ def judge_proposed(services: Services, source: Source, plan: ContextPlan, draft:
 
 def _judged(base: JudgedSource, planned: PlannedContext) -> QuickJudgement:
     [scores] = judge_by_rule(base, [planned], PROBES)
-    return QuickJudgement(planned.context, scores)
+    return QuickJudgement(
+        planned.context, scores, {item.event: item.seq for item in base.items if item.event and item.seq}
+    )
 
 
 async def _by_digest(services: Services, options: Options, source: Source) -> PlannedContext:
@@ -74,7 +79,7 @@ async def _by_digest(services: Services, options: Options, source: Source) -> Pl
 
 def judgement_rows(judged: QuickJudgement) -> list[tuple[str, str]]:
     """The judgement as labels and values."""
-    context, scores = judged
+    context, scores, numbers = judged
     by = f", summary by {context.made_by}" if context.made_by else ""
     rows = [("judged", f"{context.name}, {context.tokens:,} tokens{by}")]
     rows += [("note", context.note)] if context.note else []
@@ -84,7 +89,8 @@ def judgement_rows(judged: QuickJudgement) -> list[tuple[str, str]]:
     rows += [(kind, _score_words(scores.kinds[kind])) for kind in KINDS]
     rows.append(("how", "asked and graded by rule: it finds the same words, not the same meaning"))
     for probe in scores.lost[:LOST_SHOWN]:
-        rows.append(("lost", f"{probe.question} → {'; '.join(probe.expected)} ({', '.join(probe.events[:3])})"))
+        where = ", ".join(f"#{numbers[event]}" for event in probe.events[:3] if event in numbers)
+        rows.append(("lost", f"{probe.question} → {'; '.join(probe.expected)}{where and f' ({where})'}"))
     more = len(scores.lost) - LOST_SHOWN
     return [*rows, *([("", f"and {more:,} more")] if more > 0 else [])]
 
