@@ -65,9 +65,7 @@ def judge_proposed(services: Services, source: Source, plan: ContextPlan, draft:
 
 def _judged(base: JudgedSource, planned: PlannedContext) -> QuickJudgement:
     [scores] = judge_by_rule(base, [planned], PROBES)
-    return QuickJudgement(
-        planned.context, scores, {item.event: item.seq for item in base.items if item.event and item.seq}
-    )
+    return QuickJudgement(planned.context, scores, {item.id: item.seq for item in base.items if item.seq})
 
 
 async def _by_digest(services: Services, options: Options, source: Source) -> PlannedContext:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 from workbench.config.errors import Refused, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.session.model import SessionModel
     from workbench.session.worker import SessionWorker
 
 P = ParamSpec("P")
@@ -78,6 +77,10 @@ class StartedCall(Generic[T]):
             raise Refused(f"this should not happen: {type(error).__name__}: {error}") from error
 
 
+class _Caller(Protocol):
+    def call_session(self, method: SessionMethod[P, T], /, *args: P.args, **named: P.kwargs) -> StartedCall[T]: ...
+
+
 class SessionCall(Generic[P, T]):
     """A method of the session, declared on the class whose objects call it: `send = SessionCall(lambda s: s.send)`.
 
@@ -88,5 +91,5 @@ class SessionCall(Generic[P, T]):
     def __init__(self, method: SessionMethod[P, T]) -> None:
         self._method = method
 
-    def __get__(self, caller: SessionModel, owner: type[Any]) -> Callable[P, StartedCall[T]]:
+    def __get__(self, caller: _Caller, owner: type[Any]) -> Callable[P, StartedCall[T]]:
         return partial(caller.call_session, self._method)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
@@ -17,18 +18,29 @@ from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
 from workbench.views.values import FOLLOWING
 
-if TYPE_CHECKING:
-    from workbench.session.current import CurrentSession
-
 LOOK_AT_STORE = 1.0
 """Seconds between two checks of a session that another process writes."""
 OTHER_ENDED = Notice("the other process has ended; you can write here now")
 
 
+class ShownSession(Protocol):
+    """What is on the screen, and can be shown again."""
+
+    def require_open(self) -> OpenSession: ...
+
+    async def wait_until_open(self) -> OpenSession: ...
+
+    async def show_new_contents(self, made: OpenSession) -> bool: ...
+
+    def start_side_task(self, work: Coroutine[Any, Any, None]) -> object: ...
+
+    def publish(self) -> None: ...
+
+
 class OutsideChanges:
     """Reads the open session or file again when another process has written it."""
 
-    def __init__(self, services: Services, updates: ObservableSession, current: CurrentSession) -> None:
+    def __init__(self, services: Services, updates: ObservableSession, current: ShownSession) -> None:
         self._services = services
         self._updates = updates
         self._current = current

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from workbench.agent import approvals
 from workbench.agent.loop import Agent
@@ -28,15 +28,43 @@ from workbench.sources.services import Services
 from workbench.views.live_turn import LiveTurn
 from workbench.views.values import Activity
 
-if TYPE_CHECKING:
-    from workbench.session.compactions import SessionCompactions
-    from workbench.session.message_place import MessagePlace
+
+class TurnWatcher(Protocol):
+    """Follows the turns, to compact between them or while they run."""
+
+    def step_taken(self, step: Step) -> None:
+        """Called with each step of a turn."""
+        ...
+
+    def turn_ended(self) -> None:
+        """Called when a turn has ended, with or without a failure."""
+        ...
+
+    def turn_over(self, opened: OpenSession) -> None:
+        """Called when a turn has ended without a failure."""
+        ...
+
+    async def ask_first(self, decision: CompactionDecision) -> bool:
+        """Ask the user whether to compact now."""
+        ...
+
+
+class PlaceForMessages(Protocol):
+    """Knows the session for a message."""
+
+    async def session_for(self, text: str) -> OpenSession | None:
+        """The session for a message. It may ask the user first; None: the message is not sent."""
+        ...
+
+    def withdraw_early(self, text: str) -> bool:
+        """Remove a message that waits for a session to open. Return whether there was one."""
+        ...
 
 
 class Turns:
     """Runs the turns of the open session."""
 
-    place: MessagePlace
+    place: PlaceForMessages
 
     def __init__(
         self, services: Services, options: Options, updates: ObservableSession, publish: Callable[[], None]
@@ -55,8 +83,7 @@ class Turns:
         """Whether the next waiting message may follow the current or last turn: not after a failure."""
         self.free = asyncio.Lock()
         """Held by a turn, and by work that must not run during one."""
-        self.watcher: SessionCompactions | None = None
-        """Follows the turns, to compact between them or while they run."""
+        self.watcher: TurnWatcher | None = None
 
     @property
     def busy(self) -> bool:

@@ -8,16 +8,24 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from workbench.log.events import Body
 from workbench.models.reply_parts import Reported
 from workbench.wire.answers import PacedAnswer, Refusal
 from workbench.wire.checked_requests import CheckedRequest, Json
 
-if TYPE_CHECKING:
-    from workbench.wire.dialect import Dialect
-
 MODELS = ("rehearsal",)
+
+
+class SpokenDialect(Protocol):
+    """The methods of a dialect that its speaker needs."""
+
+    def read_request(self, body: dict[str, Any]) -> list[Body]:
+        """Read a request as events."""
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """The usage of an answer, under the keys that the dialect has for it."""
 
 
 class StreamedEvent(NamedTuple):
@@ -40,7 +48,7 @@ class DialectSpeaker(ABC):
     stream_type: ClassVar[str] = "text/event-stream; charset=utf-8"
     """The content type of a stream."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: SpokenDialect) -> None:
         self.dialect = dialect
 
     @abstractmethod
