@@ -58,6 +58,13 @@ for name in ("SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a path that does not exist: the processes of xdist would only say that no tests ran."""
+    for each in config.args:
+        if not (config.invocation_params.dir / each.partition("::")[0]).exists():
+            raise pytest.UsageError(f"file or directory not found: {each}")
+
+
 def pytest_collection_finish() -> None:
     """What is there by now, all modules and thousands of tests, stays: the collector need not look through it again."""
     gc.collect()

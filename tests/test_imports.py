@@ -6,7 +6,6 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -111,16 +110,5 @@ def test_each_room_uses_only_those_below_it(modules: Modules) -> None:
             here, there = (".".join(each.split(".")[:depth]) for each in (name, used))
             if here != there and here in floor and there in floor and floor[here] >= floor[there]:
                 wrong.append(f"{name} imports {used}")
-    assert not wrong
+    assert not wrong, "\n".join(wrong)
     assert {name for name in modules if name.count(".") == 1} - floor.keys() <= {"workbench.__main__"}
-
-
-@pytest.mark.xdist_group("parsed")
-def test_no_two_public_classes_have_one_name(modules: Modules) -> None:
-    """Also where they stand inside another class."""
-    places: dict[str, list[str]] = defaultdict(list)
-    for name, tree in modules.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name)
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}

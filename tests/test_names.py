@@ -60,7 +60,12 @@ def test_no_two_modules_have_a_public_function_of_the_same_name() -> None:
         for name, modules in public_functions(folder).items():
             found[name] += modules
     allowed = PROTOCOLS | OF_BODIES
-    assert {name: modules for name, modules in found.items() if len(modules) > 1 and name not in allowed} == {}
+    doubles = [
+        f"{name}: rename all but one, in {', '.join(modules)}"
+        for name, modules in found.items()
+        if len(modules) > 1 and name not in allowed
+    ]
+    assert not doubles, "\n".join(doubles)
 
 
 VAGUE_CLASSES = frozenset(
@@ -76,10 +81,15 @@ VAGUE_CLASSES = frozenset(
 def test_public_classes_have_names_of_their_own_that_say_what_they_are() -> None:
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):  # also those inside another class
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(ROOT).as_posix())
-    assert {name: modules for name, modules in found.items() if len(modules) > 1 or name in VAGUE_CLASSES} == {}
+    refused = [
+        f"{name}: {'say what it is' if name in VAGUE_CLASSES else 'rename all but one'}, in {', '.join(modules)}"
+        for name, modules in found.items()
+        if len(modules) > 1 or name in VAGUE_CLASSES
+    ]
+    assert not refused, "\n".join(refused)
 
 
 VAGUE_METHODS = (
@@ -121,12 +131,12 @@ def public_methods(folder: str) -> Iterator[tuple[str, str, str]]:
 
 def test_methods_say_what_they_do_it_to() -> None:
     found = [
-        f"{module}: {holder}.{name}"
+        f"{module}: {holder}.{name}: say what it acts on, as in append_event"
         for folder in OWN_NAMES
         for module, holder, name in public_methods(folder)
         if name in VAGUE_METHODS and not module.startswith(SHARED_METHODS.get(name, ()))
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 THINGS = (
@@ -150,10 +160,10 @@ NOUNS = ("Reasoning", "Setting", "Summarising", "Thinking", "Waiting")
 
 def test_a_class_is_named_after_a_thing() -> None:
     found = [
-        f"{path.relative_to(ROOT).as_posix()}: {node.name}"
+        f"{path.relative_to(ROOT).as_posix()}: {node.name}: name a thing, not an activity"
         for folder in THINGS
         for path in sorted((ROOT / folder).rglob("*.py"))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and re.fullmatch(r"_?[A-Z][a-z]+ing", node.name) and node.name not in NOUNS
     ]
-    assert found == []
+    assert not found, "\n".join(found)

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from support.waiting import GIVE_UP, WaitLimit, patiently
+from tui.small_app import screen_of
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
@@ -184,12 +185,7 @@ async def program(
         yield pilot, main_screen(app)
 
 
-def shown(app: App[Any]) -> str:
-    """The whole screen as text."""
-    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
-    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
-
-
+shown = screen_of
 NAMES = {" ": "space", "/": "slash", "-": "minus", "=": "equals_sign", ".": "full_stop", "_": "underscore"}
 
 
@@ -201,5 +197,5 @@ async def typed(pilot: Pilot[Any], text: str) -> None:
 
 
 def told(app: App[Any]) -> str:
-    """What the notes in the corner say."""
+    """What the notices in the corner say."""
     return " ".join(notice.message for notice in app._notifications)  # no public way to read them

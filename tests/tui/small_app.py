@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from textual.app import App
 from textual.screen import Screen
 
 from workbench.config.settings import Settings
@@ -29,3 +32,9 @@ class SmallApp(WorkbenchApp):
 
     def _no_main_screen(self) -> type[MainScreen]:
         raise AssertionError("a small app loads no main screen")
+
+
+def screen_of(app: App[Any]) -> str:
+    """The whole screen as text."""
+    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)

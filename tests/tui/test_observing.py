@@ -183,7 +183,8 @@ def other_ways(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def test_no_pane_takes_a_value_of_the_session_by_another_way() -> None:
-    assert [found for path, tree in sources() for found in other_ways(path, tree)] == []
+    ways = [found for path, tree in sources() for found in other_ways(path, tree)]
+    assert ways == [], "declare it with `observed` (workbench/tui/observing.py)"
 
 
 @pytest.mark.parametrize(

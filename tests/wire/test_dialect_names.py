@@ -51,11 +51,12 @@ def test_nothing_outside_decides_by_the_name_of_a_dialect_or_says_it_without_a_r
         if name.startswith("wire/"):
             continue
         tree = ast.parse(path.read_text())
-        assert list(decisions(tree)) == [], name
+        assert list(decisions(tree)) == [], f"{name}: look the dialect up in DIALECTS and ask it"
         if words(tree):
             said.add(name)
-    assert {name for name in said if not name.startswith(tuple(MAY_SAY))} == set()
-    assert all(any(name.startswith(place) for name in said) for place in MAY_SAY)
+    unlisted = {name for name in said if not name.startswith(tuple(MAY_SAY))}
+    assert unlisted == set(), "ask the dialect in place of naming it, or say in MAY_SAY why not"
+    assert all(any(name.startswith(place) for name in said) for place in MAY_SAY), "no longer needed"
 
 
 def test_the_log_names_all_dialects_and_no_others() -> None:

@@ -18,9 +18,9 @@ class Prepared(NamedTuple):
     messages: Sequence[Any]
     system: Any
     put_back: Callable[[dict[str, Any]], dict[str, Any]]
-    """Gives the arguments of the call that the planned request replaces."""
+    """Takes the body of the planned request; returns the arguments of the call that change with it."""
     messages_in: Callable[[Any], list[Any]]
-    """Gives the messages of an answer, as a program would repeat them."""
+    """Returns the messages of an answer, as a program would repeat them."""
 
 
 Prepare = Callable[[dict[str, Any]], Prepared | None]
@@ -39,9 +39,9 @@ class PlannedCall(NamedTuple):
     """How many messages the conversation had."""
 
     def record_answer(self, answer: Any) -> Any:
-        """Record an answer, one that is streamed when it has ended, and give it back.
+        """Record an answer and return it. A stream is recorded when it ends.
 
-        One that is still packed, or a stream that was left early, is recorded with the next request.
+        An answer that is not parsed yet, or a stream that was left early, is recorded with the next request.
         """
         if self.context is None or self.prepared is None:
             return answer
@@ -78,7 +78,7 @@ async def plan_call(conversations: PlannedConversations, prepare: Prepare, given
 
 
 def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
-    """`plan_call` for clients that wait."""
+    """`plan_call` for clients without asyncio."""
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)
@@ -95,7 +95,7 @@ def _planned(
 
 
 def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
-    """The rest of what a context has to know. Clients have words of their own for what was not given."""
+    """The system prompt, the tools and the model. Clients mark what was not given with objects of their own."""
     tools = given.get("tools")
     return {
         "system": prepared.system if isinstance(prepared.system, str | list) else None,
@@ -105,7 +105,7 @@ def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
 
 
 def plan_later(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
-    """A coroutine function that plans its arguments before it awaits another."""
+    """A coroutine function that plans its arguments before it awaits `method`."""
 
     @wraps(method)
     async def planned(**given: Any) -> Any:
@@ -116,7 +116,7 @@ def plan_later(method: Callable[..., Any], conversations: PlannedConversations, 
 
 
 def plan_now(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
-    """A function that plans its arguments before it calls another."""
+    """A function that plans its arguments before it calls `method`."""
 
     @wraps(method)
     def planned(**given: Any) -> Any:
@@ -127,7 +127,10 @@ def plan_now(method: Callable[..., Any], conversations: PlannedConversations, pr
 
 
 def plan_methods(owner: Any, conversations: PlannedConversations, prepare: Prepare, **methods: bool) -> None:
-    """Replace methods of an object by ones that plan; true: its answer is awaited. `owner.workbench` is set, too."""
+    """Replace methods of an object by ones that plan, and set `owner.workbench`.
+
+    `methods`: by name, whether the method is awaited.
+    """
     owner.workbench = conversations
     for name, is_awaited in methods.items():
         plan = plan_later if is_awaited else plan_now

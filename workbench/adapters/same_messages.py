@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-_BY_THE_WAY: Final = frozenset({"annotations", "caller", "citations", "index", "logprobs", "status"})
+_NOT_REPEATED: Final = frozenset({"annotations", "caller", "citations", "index", "logprobs", "status"})
 """Keys of an answer that programs leave out when they repeat it."""
 
 
@@ -17,12 +17,12 @@ def same_message(one: Any, other: Any) -> bool:
 
 def _meaning(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
-        # A call is known by its id; a whole message or an item with a `call_id` has its id for the provider alone.
+        # The id of a call says which one it is; that of a message, or of an item with a `call_id`, says nothing.
         own = ("id",) if "role" in value or "call_id" in value else ()
-        left = {name: each for name, each in value.items() if name not in _BY_THE_WAY and name not in own}
-        if left.get("type") == "message":  # of an item, which needs no type if it is a message
-            del left["type"]
-        found = {name: _meaning(each, name) for name, each in left.items()}
+        kept = {name: each for name, each in value.items() if name not in _NOT_REPEATED and name not in own}
+        if kept.get("type") == "message":  # in Responses, a message may leave its type out
+            del kept["type"]
+        found = {name: _meaning(each, name) for name, each in kept.items()}
         return {name: each for name, each in found.items() if each not in (None, "", [], {})}
     if isinstance(value, list | tuple):
         if (

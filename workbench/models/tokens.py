@@ -78,6 +78,7 @@ class TokenCounter:
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
         self._dropping = Lock()
         self._elder: TokenCounter | None = None
+        """The counter that this one was made from, and whose counts it uses."""
 
     def apart(self) -> TokenCounter:
         """A counter with its own memory: it uses the counts of this one, and adds nothing to them."""
@@ -128,7 +129,8 @@ class TokenCounter:
         start, end = base + index.offsets[at - 1], base + index.offsets[at]
         piece = text[start:end]
         room = max_tokens - (total - index.totals[at])
-        # A start inside a piece that ends with a hard cut moves the hard cuts after it: count up to the next place.
+        # A start inside a piece that ends with a hard cut moves the hard cuts after it: count up to the next place
+        # (`text_pieces` says what places and hard cuts are).
         place = next(number for number in range(at, len(index.totals)) if number not in index.hard)
         while room > 0:
             offset = start + self._fit_tail(piece, room)

@@ -1,4 +1,4 @@
-"""Conversations and the sessions that store them: finds that of a request, writes its events, restores it."""
+"""Conversations and the sessions that store them: finds the one that a request continues, stores it, takes it up."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class StoredConversation:
     session: Session | None = None
     folder: WorkFolder = NO_FOLDER
     parent: str = ""
+    """The session that started it, if it is a sub-agent's."""
 
     def mark(self) -> ConversationMark:
         """The current mark of the conversation."""
@@ -50,18 +51,18 @@ def stored_conversation_for(
 ) -> StoredConversation | None:
     """The conversation of a request; None if it begins a new one. `conversations`: the last used at the end."""
     mine = [each for each in conversations if (each.key, each.agent) == (sender.session, sender.agent)]
-    aside = sender.purpose in ("side", "compaction")
+    is_side = sender.purpose in ("side", "compaction")
     common = [each.live.continued_by(exchange) for each in mine]
     most = max(common, default=0)
     longest = mine[common.index(most)] if mine else None
     if longest is not None and most > 1:
         return longest
     for stored in reversed(mine):
-        if not aside and stored.live.is_summarised_in(exchange):
+        if not is_side and stored.live.is_summarised_in(exchange):
             return stored
     if longest is not None and most and longest.live.prompt == exchange.prompt_name:
         return longest
-    if aside:
+    if is_side:
         # In the same session, otherwise of the same agent.
         fitting = mine if sender.session else [each for each in conversations if each.client == sender.client]
         return next((each for each in reversed(fitting) if each.live.dialect == exchange.dialect), None)

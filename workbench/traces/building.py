@@ -134,6 +134,8 @@ class SubAgentReport(NamedTuple):
 
 
 class Builder(EventBuilder):
+    """Builds the events of one conversation of a transcript, entry by entry; `finish` returns them."""
+
     bodies: Recording
 
     def __init__(self, format_name: str, broken: Iterable[WrongCall] = ()) -> None:

@@ -88,7 +88,7 @@ TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMe
 
 
 class UnknownFormat(WrongCall):
-    """The file is no transcript; or none that is known."""
+    """The file is no transcript, or one of an unknown format."""
 
 
 FORMATS = tuple(

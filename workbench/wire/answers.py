@@ -64,7 +64,7 @@ class PacedAnswer:
 
     @property
     def finishes(self) -> bool:
-        """Whether the answer gives a finish reason."""
+        """Whether the answer gives a finish reason. The rehearsal model can leave it out."""
         return True
 
 
@@ -76,8 +76,11 @@ class Refusal:
     kind: str = ""
     """One of context, quota, policy and request; empty: the status alone says what is wrong."""
     wait: int | None = None
+    """Seconds until another try makes sense; None: not said."""
     limit: int = 0
+    """The window in tokens, if the request is too long for it."""
     asked: int = 0
+    """The tokens of that request."""
     detail: str = ""
     """What is wrong with the request, if the request is the reason."""
 

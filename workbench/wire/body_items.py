@@ -111,9 +111,12 @@ class _Pairs:
     def __init__(self, dialect: DialectName) -> None:
         self._by_tool = DIALECTS[dialect].pairs_by_tool
         self._made = 0
+        """How many exchanges were numbered."""
         self._calls = 0
         self._waiting: defaultdict[str, deque[tuple[str, int]]] = defaultdict(deque)
+        """By id or tool: the calls without a result so far, each with its exchange."""
         self._last: dict[str, tuple[str, int]] = {}
+        """By id or tool: the last call, which gets further results."""
         self._tools: dict[str, str] = {}
 
     def tool(self, call_id: str) -> str:
@@ -155,9 +158,9 @@ class _Replies:
             same = self._last == (section, at)
             self._last = (section, at)
         else:
-            models = found.kind in ("reasoning", "assistant", "call") or text_in(entry, "type").endswith("_call")
-            same = self._last == (models,) and models and (self._thinking or found.kind != "reasoning")
-            self._last, self._thinking = (models,), found.kind == "reasoning"
+            is_models = found.kind in ("reasoning", "assistant", "call") or text_in(entry, "type").endswith("_call")
+            same = self._last == (is_models,) and is_models and (self._thinking or found.kind != "reasoning")
+            self._last, self._thinking = (is_models,), found.kind == "reasoning"
         self._made += not same
         return self._made
 

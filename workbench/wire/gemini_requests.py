@@ -46,7 +46,7 @@ def _content(message: dict[str, Any], chat: ChatRequest) -> dict[str, Any]:
     if role == "tool":
         call_id = text_in(message, "tool_call_id")
         response = {"name": chat.names.get(call_id, ""), "response": {"output": text_of(said_in(message))}}
-        return {"role": "user", "parts": [{"functionResponse": {**_named(call_id), **response}}]}
+        return {"role": "user", "parts": [{"functionResponse": {**_with_id(call_id), **response}}]}
     parts = [_part(part) for part in parts_in(message)]
     if role == "assistant":
         calls = [_call(call) for call in list_in(message, "tool_calls")]
@@ -58,10 +58,10 @@ def _call(call: Any) -> dict[str, Any]:
     function = dict_in(call, "function")
     given = parsed(function.get("arguments") or "{}")
     arguments = given if isinstance(given, dict) else {"arguments": given}
-    return {"functionCall": {**_named(text_in(call, "id")), "name": text_in(function, "name"), "args": arguments}}
+    return {"functionCall": {**_with_id(text_in(call, "id")), "name": text_in(function, "name"), "args": arguments}}
 
 
-def _named(call_id: str) -> dict[str, str]:
+def _with_id(call_id: str) -> dict[str, str]:
     return {} if not call_id or MADE_UP.fullmatch(call_id) else {"id": call_id}
 
 

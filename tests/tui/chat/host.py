@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
@@ -172,9 +172,3 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.app.workers.wait_for_complete()
     await until(lambda: all(window.is_current for window in pilot.app.query(TranscriptWindow)))
     await pilot.pause()
-
-
-def screen_of(app: App[Any]) -> str:
-    """The whole screen as text."""
-    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
-    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.chat.host import Host, screen_of, settle
+from tui.chat.host import Host, settle
+from tui.small_app import screen_of
 from workbench.tui.chat import completion
 from workbench.tui.chat.completion import CompletionQuery, ProjectFiles, completion_query, nearest_paths
 from workbench.tui.messages import Send

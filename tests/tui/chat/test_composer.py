@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.events import Paste
 
-from tui.chat.host import Host, LongTranscript, said, screen_of, settle
+from tui.chat.host import Host, LongTranscript, said, settle
 from tui.play import told, until
+from tui.small_app import screen_of
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import DraftChanged, Send, Withdraw

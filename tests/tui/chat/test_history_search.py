@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.chat.host import Host, said, screen_of, settle
+from tui.chat.host import Host, said, settle
+from tui.small_app import screen_of
 from workbench.tui.chat.history_search import HistorySearch
 from workbench.tui.messages import Interrupt, Send
 

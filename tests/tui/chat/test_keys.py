@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from textual.binding import Binding
 
-from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
+from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, settle
+from tui.small_app import screen_of
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.question import QuestionBox

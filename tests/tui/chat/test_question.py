@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.events import Key, Paste
 
-from tui.chat.host import ASKED, Host, said, screen_of, settle
+from tui.chat.host import ASKED, Host, said, settle
 from tui.play import until
+from tui.small_app import screen_of
 from workbench.tui.chat import question
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Answered, Interrupt

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui import play
-from tui.chat.host import Host, ListTranscript, said, screen_of, settle
+from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
+from tui.small_app import screen_of
 from workbench.models.reply_parts import Finished, Text, Thinking
 from workbench.sources.services import Services
 from workbench.tui.chat.blocks import CLOSED, draw_entry

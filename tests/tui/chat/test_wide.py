@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from tui.chat.host import Host, called, said, screen_of, settle
+from tui.chat.host import Host, called, said, settle
+from tui.small_app import screen_of
 from workbench.tui.chat.blocks import CLOSED, GUTTER, draw_entry
 from workbench.tui.chat.markdown import PROSE
 from workbench.tui.chat.streaming import StreamingLines

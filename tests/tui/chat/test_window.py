@@ -9,8 +9,9 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
+from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, settle
 from tui.play import until
+from tui.small_app import screen_of
 from workbench.tui.chat.activity_lines import ActivityLine
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.views.values import Live, LiveCall

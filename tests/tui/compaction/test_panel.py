@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from support.drafts import setup
 from tui.compaction.long_talk import talk
-from tui.compaction.views import Host, log, nested, screen_of, seen, settle
+from tui.compaction.views import Host, log, nested, seen, settle
+from tui.small_app import screen_of
 from workbench.compaction.progress import Progress
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList

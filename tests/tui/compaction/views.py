@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 
 from support.drafts import setup
@@ -110,9 +110,3 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
-
-
-def screen_of(app: App[Any]) -> str:
-    """The whole screen as text."""
-    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
-    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)

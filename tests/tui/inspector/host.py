@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 from textual.scroll_view import ScrollView
@@ -296,12 +296,6 @@ async def type_in(pilot: Pilot[Any], text: str, *keys: str) -> None:
 def lines_of(view: ScrollView) -> list[str]:
     """What a pane shows, line by line."""
     return [view.render_line(y).text for y in range(view.size.height)]
-
-
-def screen_of(app: App[Any]) -> str:
-    """The whole screen as text."""
-    strips = app.screen._compositor.render_strips()  # the one place that knows the whole screen
-    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
 
 
 SUMMARISED = [*BODIES, Compaction(4, 19, "The login test failed; the fixture was mended.")]

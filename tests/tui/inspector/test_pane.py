@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.events import Key
 
-from tui.inspector.host import BODIES, SUMMARISED, Host, Model, go_to, host, lines_of, press, screen_of, settle
+from tui.inspector.host import BODIES, SUMMARISED, Host, Model, go_to, host, lines_of, press, settle
 from tui.inspector.sample import SAMPLE, item, plan_of
+from tui.small_app import screen_of
 from workbench.context.budget import Limits
 from workbench.context.plan import Verdict
 from workbench.log.events import Body, ToolCall, ToolResult, UserMessage

@@ -11,20 +11,9 @@ from msgspec.structs import replace
 
 from support.requirements import requirement
 from support.waiting import GIVE_UP
-from tui.inspector.host import (
-    BODIES,
-    CATALOGUE,
-    Host,
-    Model,
-    host,
-    lines_of,
-    press,
-    screen_of,
-    settle,
-    setup,
-    type_in,
-)
+from tui.inspector.host import BODIES, CATALOGUE, Host, Model, host, lines_of, press, settle, setup, type_in
 from tui.play import told, until
+from tui.small_app import screen_of
 from workbench.config.text import when
 from workbench.context.render import render_request
 from workbench.log.events import Compaction, Usage, UserMessage

@@ -6,7 +6,8 @@ from itertools import groupby
 
 import pytest
 
-from tui.inspector.host import Model, decisions, go_to, host, lines_of, press, screen_of, settle, setup, type_in
+from tui.inspector.host import Model, decisions, go_to, host, lines_of, press, settle, setup, type_in
+from tui.small_app import screen_of
 from workbench.config.errors import Refused
 from workbench.log.events import Override, UserMessage
 from workbench.tui.main.timeline import Timeline

@@ -11,8 +11,9 @@ from textual.geometry import Size
 
 from support import logs
 from support.talk import COUNTER
-from tui.inspector.host import BODIES, Host, Model, decisions, host, press, screen_of, settle, setup
+from tui.inspector.host import BODIES, Host, Model, decisions, host, press, settle, setup
 from tui.inspector.sample import item
+from tui.small_app import screen_of
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import Policy

@@ -35,6 +35,7 @@ KEPT_VARIABLES = (
 """Our variables that git gets. Those of a git that runs us (a hook, an alias) would point to another repository."""
 
 _FOR_PEOPLE = ("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "GIT_CONFIG_COUNT", "GIT_CONFIG_[KV]*_*")
+"""Our variables that every command gets, too: language, time zone and terminal, and settings of git."""
 _READING_SETTINGS = (
     *("-c", "core.pager=cat"),
     *("-c", "core.sshCommand=false"),

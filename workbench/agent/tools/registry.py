@@ -42,7 +42,7 @@ class Toolbox:
     ) -> None:
         """`switched_off`: names, or patterns of names, of tools that are not offered and do not run.
 
-        `more`: additional tools, of MCP servers and plugins, or to read the log. Raises ValueError if two tools have
+        `more`: additional tools, of MCP servers and plug-ins, or to read the log. Raises ValueError if two tools have
         the same name. `pass_env`: environment variables that commands may see although their names look like keys.
         """
         self.places = Places(root, extra_roots)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from workbench.agent.tools.ignore import RulesAbove, is_ignored, read_rules
 
 Above = tuple[RulesAbove, ...]
+"""The rules that apply in a folder, those of the outermost folder first."""
 
 
 class FoundPath(NamedTuple):

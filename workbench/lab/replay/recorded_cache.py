@@ -71,7 +71,7 @@ class RecordedCache:
         return self._rest_of(then.use, read, size - read)
 
     def _rest_of(self, then: CacheUse, read: int, rest: int) -> CacheUse:
-        """Divides what is not read, as the record does."""
+        """Divide what is not read as the recorded request was divided."""
         if not self._writes or not (then.read or then.written):  # nothing was marked for the cache
             return CacheUse(read, 0, rest)
         plain = min(rest, then.plain)
@@ -81,7 +81,10 @@ class RecordedCache:
 
 
 def _least_size(uses: Sequence[CacheUse]) -> int:
-    """The smallest request that the provider caches: it says nothing of smaller ones, or they were not cached."""
+    """The size below which no request is cached.
+
+    That is `LEAST`, unless the reports show otherwise: a smaller request was cached, or a larger one was not.
+    """
     cached = min(sum(use[:3]) for use in uses if use.read or use.written)
     too_small = (sum(use[:3]) for use in uses if not (use.read or use.written))
     return max(min(LEAST, cached), *(size + 1 for size in too_small if size < cached), 0)

@@ -31,6 +31,7 @@ from workbench.lab.values import SourceRun
 _Answer = tuple[tuple[SourceRun, ...], str, bool]
 """The runs, the error, and whether the source is no transcript."""
 _NO_TASK = LabTask("", ())
+"""In place of the task, which a worker does not send back."""
 PATIENCE: Final = "10s"
 """How long to wait for a scheduler."""
 PAUSE: Final = 0.02
@@ -45,6 +46,7 @@ class _Order(NamedTuple):
     future: Future[Any]
     """Receives the result."""
     near: str
+    """What the function reads: a worker that has read it before is preferred."""
     packed: bytes
     """The function and its arguments."""
 
@@ -80,7 +82,7 @@ class DaskWorkers:
         self._lock = Lock()
         self._waiting: list[_Order] = []
         self._owners: dict[str, str] = {}
-        """By `near`: the address of the worker that had it last."""
+        """By `near`: the address of the worker that read it last."""
 
     def _refuse_strangers(self, address: str, stamp: CodeStamp) -> None:
         """Raise before the first task if a worker would count differently. One that joins later refuses its tasks."""
@@ -98,7 +100,7 @@ class DaskWorkers:
             raise StrangeWorker(f"--cluster {address}: worker {worker} has {says}{more}; nothing was replayed")
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
-        """Run a function that every worker can import. The worker that had `near` before gets it again, unless it is
+        """Run a function that every worker can import. The worker that had the same `near` before gets it, unless it is
         busy and another is free. Orders that come at the same time are sent together."""
         # As bytes: Dask would search every value for objects of its own.
         ours: Future[TaskOutcome] = Future()

@@ -26,6 +26,7 @@ class Part(NamedTuple):
     signs: str = ""
     """The letters of all its states except `sent`."""
     about: str = ""
+    """What is in it, in a few words."""
     row: int | None = None
     """The item's row; None for a group."""
     inside: TokenGroup | None = None
@@ -83,7 +84,7 @@ def token_groups(
 ) -> TokenGroup | None:
     """Everything with tokens in the request, by kind or by a grouping, in one pass over all rows.
 
-    None if `stop` returned True.
+    `rest`: in words, which part of the request is in no row. None if `stop` returned True.
     """
     rows = listed_items(plan, rest)
     found: dict[str, _Gathered] = {}

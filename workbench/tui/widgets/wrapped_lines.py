@@ -14,7 +14,10 @@ from workbench.tui.widgets.cells import wrapped_line
 
 
 class WrappedLines(Widget):
-    """A widget that wraps its lines itself; its height is their number."""
+    """A widget that wraps its lines itself; its height is their number.
+
+    Without lines it still takes one row. A widget that may have nothing to say hides itself (`display`).
+    """
 
     def lines(self, width: int) -> Sequence[Content]:
         """The lines for a width."""
