@@ -14,11 +14,11 @@ from usage.homes import claude_reply, codex_call, codex_count, codex_model
 from workbench.usage import claude_report_lines, codex_report_lines
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
-from workbench.usage.usage_lines import ReportSigns, TranscriptLines
+from workbench.usage.usage_lines import GrowingLines, ReportSigns
 
 
 def chosen_lines(data: bytes, signs: ReportSigns) -> Iterator[bytearray]:
-    return TranscriptLines(BytesIO(data)).lines_with_reports(signs)
+    return GrowingLines(BytesIO(data)).lines_with_reports(signs)
 
 
 def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tuple[bytes, bool]:

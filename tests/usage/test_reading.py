@@ -35,7 +35,7 @@ from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import RateLimit, SessionUse, UsageEntry
 from workbench.usage.session_files import read_usage
-from workbench.usage.usage_lines import ReportSigns, TranscriptLines, parsed_line
+from workbench.usage.usage_lines import GrowingLines, ReportSigns, parsed_line
 
 
 def read(path: Path, agent: str = "", known: UsageEntry | None = None) -> UsageEntry:
@@ -177,7 +177,7 @@ def test_broken_lines_are_left_out_and_never_stop_a_reader(noise: bytes, at: int
     ):
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
         session: SessionUse = make("an agent", "/x/y.jsonl")
-        broken = TranscriptLines(BytesIO(data[:at] + noise + data[at + length :]))
+        broken = GrowingLines(BytesIO(data[:at] + noise + data[at + length :]))
         add(session, broken.lines_with_reports(signs))
         assert session.requests[-1].prompt in (5, 110)  # the last line is whole
 
@@ -206,7 +206,7 @@ def test_lines_of_any_length_are_read_and_endless_ones_are_skipped(
         patch.setattr("workbench.usage.usage_lines.CHUNK", chunk)
         patch.setattr("workbench.usage.usage_lines.LONGEST", 256)
         patch.setattr("workbench.usage.usage_lines._FREE", [])
-        read_on = TranscriptLines(BytesIO(data))
+        read_on = GrowingLines(BytesIO(data))
         found = [bytes(line) for line in read_on.lines_with_reports(EVERY_LINE)]
     short, long = [each for each in lines if len(each) <= 256], [each for each in lines if len(each) > 512]
     assert [each for each in found if each in short] == short

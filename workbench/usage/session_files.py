@@ -14,7 +14,7 @@ from workbench.usage import claude_report_lines, codex_report_lines
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import SessionUse, UsageEntry
-from workbench.usage.usage_lines import ReportSigns, TranscriptLines
+from workbench.usage.usage_lines import GrowingLines, ReportSigns
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSession
@@ -76,7 +76,7 @@ def _read_lines(
     goes_on = known is not None and known.stamp.inode == stamp.inode and known.tail == _tail(file, known.position)
     if known is None or not goes_on or len(known.sessions) != 1:
         known = UsageEntry(stamp, [quick.start(agent, path)])
-    lines = TranscriptLines(file, known.position)
+    lines = GrowingLines(file, known.position)
     quick.add_lines(known.sessions[0], lines.lines_with_reports(quick.signs))
     return UsageEntry(stamp, known.sessions, lines.position, _tail(file, lines.position))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from workbench.models.catalogue import Catalogue
-from workbench.models.ledger import request_cost
+from workbench.models.known_costs import request_cost
 from workbench.traces import agent_names
 from workbench.usage.once import CountedRequests, counted_once
 from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse

@@ -19,7 +19,7 @@ _FREE: list[bytearray] = []
 
 
 class ReportSigns(NamedTuple):
-    """How the lines with reports are told from the others in a file of some agent."""
+    """How a line with a report is recognised in the files of an agent."""
 
     head: int
     """Bytes in which a line has its type."""
@@ -31,7 +31,7 @@ class ReportSigns(NamedTuple):
     """A line that is neither may have a report if it has one of these."""
 
 
-class TranscriptLines:
+class GrowingLines:
     """The lines of a file from a position on. An unfinished last line is left out."""
 
     def __init__(self, file: BufferedIOBase, position: int = 0) -> None:
