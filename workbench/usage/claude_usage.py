@@ -68,7 +68,7 @@ class _Replies:
         self._used = used
         self._places = {each.key: at for at, each in enumerate(used.requests)}
         self._helper = used.state.get("helper", "")
-        self._has_owner = not self._helper or "owner" in used.state
+        self._has_owner = "helper" not in used.state or "owner" in used.state
         self._line, self._message, self._report = ClaudeLine(), ClaudeMessage(), ClaudeReport()
         """The line that counts."""
         self._tools: list[str] = []
