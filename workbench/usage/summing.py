@@ -9,7 +9,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.known_costs import request_cost
 from workbench.traces import agent_names
 from workbench.usage.once import CountedRequests, counted_once
-from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
+from workbench.usage.records import CompactionUse, RateLimit, SessionUse
 from workbench.usage.usage_table import AgentLimit, UsageBucket, UsageSums, UsageTable
 from workbench.usage.usage_windows import five_hour_windows
 
@@ -24,7 +24,10 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
     day_of = day_finder()
     claude = []
     for counted in counted_once(sessions):
-        costs = [_cost(use, catalogue) for use in counted.uses]
+        costs = [
+            request_cost(catalogue, use.model, use.cost, use.prompt, use.cached, use.written, use.hour, use.out)[0]
+            for use in counted.uses
+        ]
         _add_requests(made, counted, costs, day_of)
         if counted.agent == agent_names.CLAUDE_CODE:
             claude += [each for each in zip(counted.uses, costs, strict=True) if each[0].at]
@@ -36,11 +39,6 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
             _bucket(made, day_of(used.silent_since), used, "").sums.silent += 1
     refs = {used.session: used.ref for used in reversed(sessions) if not used.belongs_to}
     return UsageTable([*made.values()], refs, five_hour_windows(claude), _last_limits(sessions))
-
-
-def _cost(use: RequestUse, catalogue: Catalogue) -> float | None:
-    tokens = (use.prompt, use.cached, use.written, use.hour, use.out)
-    return request_cost(catalogue, use.model, use.cost, *tokens)[0]
 
 
 def day_finder() -> Callable[[int], str]:
