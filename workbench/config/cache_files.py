@@ -38,7 +38,7 @@ def _opened(path: Path, tables: Sequence[str]) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         for table in tables:
             db.execute(table.replace(_CREATE, f"{_CREATE}IF NOT EXISTS ", 1))
-        made = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")}
+        made = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if made != {*tables}:  # a foreign view or trigger could do anything
             raise _Foreign
         for table in tables:

@@ -64,21 +64,26 @@ def _add_requests(
     day_of: Callable[[int], str],
 ) -> None:
     agent, session, folder, uses = counted
+    known: dict[tuple[str, ...], UsageSums] = {}
     for use, cost in zip(uses, costs, strict=True):
         tools = use.tools
-        key = (day_of(use.at), agent, session, folder, use.model, tools[0] if tools else "", use.sub_agent)
-        found = made.get(key)
-        if found is None:
-            found = made[key] = UsageBucket(*key, UsageSums())
-        sums, cached, written = found.sums, use.cached, use.written
+        key = (day_of(use.at), use.model, tools[0] if tools else "", use.sub_agent)
+        sums = known.get(key)
+        if sums is None:
+            day, model, tool, sub_agent = key
+            full = (day, agent, session, folder, model, tool, sub_agent)
+            sums = known[key] = made.setdefault(full, UsageBucket(*full, UsageSums())).sums
+        cached, written = use.cached, use.written
         fresh = use.prompt - cached - written
         sums.requests += 1
         sums.fresh += fresh if fresh > 0 else 0
         sums.cached += cached
         sums.written += written
         sums.out += use.out
-        sums.calls += len(tools)
-        sums.unfinished += use.is_unfinished
+        if tools:
+            sums.calls += len(tools)
+        if use.is_unfinished:
+            sums.unfinished += 1
         if cost is None:
             sums.uncosted += 1
         else:
