@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.log.codec import decode_event, encode_event, search_text, settle_event, without_surrogates
+from workbench.config.text import without_surrogates
+from workbench.log.codec import decode_event, encode_event, search_text, settle_event
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
     AssistantMessage,

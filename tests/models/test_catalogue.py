@@ -175,7 +175,9 @@ def test_a_local_model_never_takes_a_hosted_models_figures() -> None:
     assert Catalogue().find_model("ollama_chat/llama3").window == 8_192
 
 
-@pytest.mark.parametrize("content", [None, "{ broken", "{}"])
+@pytest.mark.parametrize(
+    "content", [None, "{ broken", "{}", "[]", '{"gpt-4o": 5}', '{"sample_spec": {"mode": "chat"}}']
+)
 def test_without_a_table_models_are_told_from_their_names(table: Path, content: str | None) -> None:
     if content is not None:
         table.write_text(content)

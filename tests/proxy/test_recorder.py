@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from proxy.conftest import Recording, answered, claude, said, user
 from support.provider import Answer, Provider
 from support.recorder_thread import in_thread
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Request, RequestAnswer
 from workbench.log.store import Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -59,6 +58,8 @@ class Parser(argparse.ArgumentParser):
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what may have been meant; empty if nothing is near."""
+    import difflib  # late, as few words are mistyped
+
     near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.65)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

@@ -18,6 +18,7 @@ from workbench.cli.help import MainParser, add_help
 from workbench.config.distribution import installed_version
 from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
+from workbench.config.garbage import collector_paused
 from workbench.config.plugins import PROBLEMS
 from workbench.config.quiet import silence_libraries
 from workbench.config.text import print_json, printable
@@ -104,7 +105,8 @@ def _mend_streams() -> None:
 def _run(options: argparse.Namespace) -> int:
     """Import the command's module and run it. Only now, because `workbench tokens` needs no screen."""
     module, function = options.run.split(":")
-    command: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
+    with collector_paused():
+        command: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
     return command(options)
 
 

@@ -16,8 +16,6 @@ where a figure that is not known is null. The row of a session has "title", "age
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -213,6 +211,9 @@ def _row_json(found: _Found, row: UsageRow) -> dict[str, Any]:
 
 def _as_csv(found: _Found) -> str:
     """A line per row. A figure that is not known is empty."""
+    import csv  # late, as few ask for it
+    import io
+
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, [*_row_json(found, found.total)])
     writer.writeheader()

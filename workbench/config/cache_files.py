@@ -34,11 +34,11 @@ def _opened(path: Path, tables: Sequence[str]) -> sqlite3.Connection:
     make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:
+        db.execute("PRAGMA synchronous = OFF")  # first: to change the journal would wait for the disk
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = OFF")
         for table in tables:
             db.execute(table.replace(_CREATE, f"{_CREATE}IF NOT EXISTS ", 1))
-        made = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")}
+        made = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if made != {*tables}:  # a foreign view or trigger could do anything
             raise _Foreign
         for table in tables:

@@ -10,7 +10,6 @@ import select
 import signal
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -183,6 +182,7 @@ def open_to_lock(folder: Path) -> int:
     place, flags = folder, os.O_RDONLY
     if sys.platform == "win32":
         import hashlib
+        import tempfile
 
         name = hashlib.sha256(os.path.normcase(folder.resolve()).encode()).hexdigest()
         place, flags = Path(tempfile.gettempdir(), f"workbench-{name[:16]}.lock"), os.O_CREAT | os.O_RDWR

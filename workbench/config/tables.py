@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -23,6 +21,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises WrongCall with the file and, where known, the line."""
+    import tomllib  # late: most people have no such file
+
     text = read_user_text(path)
     try:
         return tomllib.loads(text)
@@ -108,6 +108,8 @@ def escaped_name(name: str) -> str:
 
 def no_such_key(key: str, known: Iterable[str]) -> str:
     """The message for an unknown key: the known ones, and which was probably meant."""
+    import difflib  # late, as few keys are wrong
+
     names = list(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]}?" if near else ""

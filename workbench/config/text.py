@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import time
 import unicodedata
@@ -164,9 +163,24 @@ def table(
     return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
 
 
+def without_surrogates(text: str) -> str:
+    """`text` with each lone surrogate replaced by U+FFFD: a lone surrogate cannot be stored as UTF-8."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def line_width() -> int:
     """The width of the terminal; 0 where output goes to a file or a pipe and lines may have any length."""
-    return shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 0
+    if not sys.stdout.isatty():
+        return 0
+    import shutil  # late: it loads three ways to pack files
+
+    return shutil.get_terminal_size((120, 24)).columns
 
 
 def whole_number(digits: str) -> int:

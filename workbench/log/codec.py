@@ -17,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 
+from workbench.config.text import without_surrogates
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
     AssistantMessage,
@@ -43,17 +44,6 @@ field or a word has become known: stores then rebuild their search index."""
 
 _LONG_LINE: Final = 1 << 20
 _ENVELOPE = ("v", "seq", "id", "at", "kind")
-
-
-def without_surrogates(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD: a lone surrogate cannot be stored as UTF-8."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def encode_event(event: Event) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.errors import expect
 from workbench.log.events import AssistantMessage, Body, Reasoning
 

@@ -12,8 +12,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from workbench.config.text import without_surrogates
 from workbench.log import large_texts
-from workbench.log.codec import SEARCH_VERSION, decode_event, search_text, without_surrogates
+from workbench.log.codec import SEARCH_VERSION, decode_event, search_text
 from workbench.log.errors import BadEvent, damaged, expect
 from workbench.log.events import Body, UserMessage
 

@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from workbench.config.text import without_surrogates
 from workbench.log import large_texts
-from workbench.log.codec import without_surrogates
 from workbench.log.errors import NotFound, expect
 from workbench.log.session import SessionInfo
 

@@ -6,14 +6,14 @@ The user's own entries override both.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from workbench.models.families import bare_name, maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
@@ -78,6 +78,9 @@ _PRICE_KEYS = {
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
 Entry = Mapping[str, Any]
+
+_TABLE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENTRY = msgspec.json.Decoder(dict[str, Any])
 
 
 class LongPrices(NamedTuple):
@@ -168,11 +171,13 @@ class Catalogue:
 
     def names(self) -> list[str]:
         """The chat models that are known by name."""
-        known = {name for name, entry in _table().items() if entry.get("mode") in CHAT_MODES}
+        known = {name for name in _table() if _entry(name).get("mode") in CHAT_MODES}
         return sorted(known | self._own.keys())
 
     def close_matches(self, name: str) -> list[str]:
         """Known names similar to this one, for a user who mistyped it."""
+        from difflib import get_close_matches  # late: few names are mistyped
+
         wanted = name.lower()
         names = self.names()
         inside = [known for known in names if wanted in known.lower()] if len(wanted) > 2 else []
@@ -200,14 +205,23 @@ class Catalogue:
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[str, Entry]:
-    """litellm's table; empty if litellm is missing or its table cannot be read."""
+def _table() -> dict[str, msgspec.Raw]:
+    """litellm's table; empty if litellm is missing or its table cannot be read. Of its thousands, few are decoded."""
     path = model_table()
     try:
-        table = json.loads(path.read_text("utf-8")) if path else {}
-    except (OSError, ValueError):
+        table = _TABLE.decode(path.read_bytes()) if path else {}
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
-    return {name: entry for name, entry in table.items() if isinstance(entry, dict) and name != "sample_spec"}
+    table.pop("sample_spec", None)
+    return table
+
+
+def _entry(name: str) -> Entry:
+    """The table's entry with exactly this name; empty if it is not an object."""
+    try:
+        return _ENTRY.decode(_table()[name])
+    except msgspec.MsgspecError:
+        return {}
 
 
 @lru_cache(maxsize=1)
@@ -217,7 +231,7 @@ def _names_by_lower() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _providers() -> frozenset[str]:
-    return frozenset(str(entry.get("litellm_provider")) for entry in _table().values())
+    return frozenset(str(_entry(name).get("litellm_provider")) for name in _table())
 
 
 def _without_prefixes(name: str) -> Iterator[str]:
@@ -241,7 +255,7 @@ def _entries(name: str) -> Iterator[Entry]:
     for candidate in candidates:
         known = by_lower.get(candidate.lower())
         if known is not None:
-            yield _table()[known]
+            yield _entry(known)
 
 
 def _prefix(name: str) -> str:
@@ -309,7 +323,7 @@ def _price(entry: Entry, key: str, provider: str) -> float | None:
 def _provider(name: str, entry: Entry) -> str:
     """The provider that a prefix names, otherwise the one of the table's entry."""
     prefix = _prefix(name)
-    if prefix in _providers() or prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS:
+    if prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS or (prefix and prefix in _providers()):
         return prefix
     if not any(bare.lower() in _names_by_lower() for bare in _without_prefixes(name)):
         # The table has it at most from a reseller, and a bare name does not mean a reseller.

@@ -1,6 +1,13 @@
-"""The one rule for sums of costs of which some are not known."""
+"""What a request cost, and the one rule for sums of costs of which some are not known."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from workbench.models.catalogue import Catalogue  # late: a kept table of usage needs no prices
+
+CostSource = Literal["reported", "prices", "unknown"]
 
 
 def known_part(cost: float, requests: int, uncosted: int) -> float | None:
@@ -9,3 +16,29 @@ def known_part(cost: float, requests: int, uncosted: int) -> float | None:
     `uncosted`: the requests that are missing from the sum.
     """
     return None if requests and uncosted == requests else cost
+
+
+def request_cost(
+    catalogue: Catalogue,
+    model: str,
+    reported: float | None,
+    prompt: int,
+    cached: int,
+    written: int,
+    hour: int,
+    out: int,
+) -> tuple[float | None, CostSource]:
+    """The cost of a request: as reported, otherwise by the list prices, otherwise unknown.
+
+    Agents write 0 if they know no price, so a reported 0 counts only for models that are free. `hour`: the part of what
+    was written to the cache that is kept for an hour.
+    """
+    info = catalogue.find_model(model).for_request(prompt)
+    if reported or (reported is not None and (info.input_price == 0 or model.endswith(":free"))):
+        return reported, "reported"
+    # Cached and written tokens are part of the prompt: the rest is paid in full.
+    plain = prompt - cached - written
+    spent_in = info.input_cost(plain if plain > 0 else 0, cached, written, hour if hour < written else written)
+    if spent_in is None or info.output_price is None:
+        return None, "unknown"
+    return spent_in + out * info.output_price, "prices"

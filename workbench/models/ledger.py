@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, Self
+from typing import Self
 
 from workbench.log.events import Compaction, Event, Request, Revert, Usage, UserMessage
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.catalogue import Catalogue
-from workbench.models.known_costs import known_part
-
-CostSource = Literal["reported", "prices", "unknown"]
+from workbench.models.known_costs import CostSource, known_part, request_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,29 +252,3 @@ class Ledger:
 
 def _reported(count: int) -> str:
     return "1 request has reported its tokens" if count == 1 else f"{count:,} requests have reported their tokens"
-
-
-def request_cost(
-    catalogue: Catalogue,
-    model: str,
-    reported: float | None,
-    prompt: int,
-    cached: int,
-    written: int,
-    hour: int,
-    out: int,
-) -> tuple[float | None, CostSource]:
-    """The cost of a request: as reported, otherwise by the list prices, otherwise unknown.
-
-    Agents write 0 if they know no price, so a reported 0 counts only for models that are free. `hour`: the part of what
-    was written to the cache that is kept for an hour.
-    """
-    info = catalogue.find_model(model).for_request(prompt)
-    if reported or (reported is not None and (info.input_price == 0 or model.endswith(":free"))):
-        return reported, "reported"
-    # Cached and written tokens are part of the prompt: the rest is paid in full.
-    plain = prompt - cached - written
-    spent_in = info.input_cost(plain if plain > 0 else 0, cached, written, hour if hour < written else written)
-    if spent_in is None or info.output_price is None:
-        return None, "unknown"
-    return spent_in + out * info.output_price, "prices"

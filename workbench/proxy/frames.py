@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from workbench.config.background import background
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
 from workbench.proxy.recorder import Recorder, RequestRecording

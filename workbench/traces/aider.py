@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording

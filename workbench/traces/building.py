@@ -12,8 +12,8 @@ import msgspec
 from msgspec import structs
 
 from workbench.config.errors import WrongCall
+from workbench.config.text import without_surrogates
 from workbench.context.setup import LearntWindow, window_setting
-from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Body,

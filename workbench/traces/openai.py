@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.config.text import without_surrogates
 from workbench.context.fixed_slots import tool_definition
 from workbench.context.render import content_json
-from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Content,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.responses import ResponsesReader

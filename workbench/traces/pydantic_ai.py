@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document

@@ -16,7 +16,8 @@ def epoch_milliseconds(value: Any) -> int:
             found = datetime.fromisoformat(value.strip())
         except ValueError:
             return 0
-        return max(0, int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000))
+        at = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        return at if at > 0 else 0
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e20:
         return 0
     while value >= 1e14:  # microseconds and nanoseconds

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
-from workbench.usage.claude_report_lines import ClaudeLine, claude_line
+from workbench.usage.claude_report_lines import ClaudeLine, ClaudeMessage, ClaudeReport, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
 
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
@@ -36,18 +36,20 @@ def new_claude_session(agent: str, path: str) -> SessionUse:
 
 def add_claude_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
     """Add what some lines report."""
-    places = {each.key: at for at, each in enumerate(used.requests)}
+    replies = _Replies(used)
     for raw in lines:
         line = claude_line(raw)
         if line is None:
             continue
         if line.type == "assistant":
-            _add_reply(used, line, places)
+            replies.add_line(line)
         elif line.type == "progress":
-            _add_reply(used, _sub_agents_line(line), places)
+            replies.add_line(_sub_agents_line(line))
         elif line.type == "system" and line.subtype == "compact_boundary":
+            replies.add_last_reply()
             model = used.requests[-1].model if used.requests else ""
             used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
+    replies.add_last_reply()
 
 
 def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
@@ -59,54 +61,81 @@ def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
     return msgspec.structs.replace(inner, is_sidechain=True, **named)
 
 
-def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> None:
-    made = _reply(used, line)
-    if made is None:
-        return
-    used.folder = used.folder or line.cwd or ""
-    if "helper" in used.state and "owner" not in used.state:
-        used.session = used.state["owner"] = line.session_id or used.session
-    before = places.get(made.key) if made.key else None
-    if before is None:
-        places[made.key] = len(used.requests)
-        used.requests.append(made)
-        return
-    known = used.requests[before]
-    if known.tools:
+class _Replies:
+    """Puts the lines of a reply together, which follow each other as a rule, and adds it once they end."""
+
+    def __init__(self, used: SessionUse) -> None:
+        self._used = used
+        self._places = {each.key: at for at, each in enumerate(used.requests)}
+        self._helper = used.state.get("helper", "")
+        self._has_owner = "helper" not in used.state or "owner" in used.state
+        self._line, self._message, self._report = ClaudeLine(), ClaudeMessage(), ClaudeReport()
+        """The line that counts."""
+        self._tools: list[str] = []
+
+    def add_line(self, line: ClaudeLine) -> None:
+        """Add a line of a reply, if it has a report."""
+        message = line.message
+        report = message.usage if message is not None else None
+        if message is None or report is None or message.model == "<synthetic>" or line.is_error:
+            return
+        if report.out <= 0 and report.cached <= 0 and report.fresh <= 0 and report.written <= 0:
+            return
+        used, blocks, last = self._used, message.content, self._message
+        if not used.folder:
+            used.folder = line.cwd or ""
+        if not self._has_owner:
+            used.session = used.state["owner"] = line.session_id or used.session
+            self._has_owner = True
+        tools = [each.name for each in blocks if each.type == "tool_use" and each.name] if type(blocks) is list else []
+        if message.id and message.id == last.id and line.request_id == self._line.request_id:
+            self._tools += tools
+            if message.stop_reason is None and last.stop_reason is not None:
+                return
+        else:
+            self.add_last_reply()
+            self._tools = tools
+        self._line, self._message, self._report = line, message, report
+
+    def add_last_reply(self) -> None:
+        """Add the reply whose lines came last."""
+        line, message, report = self._line, self._message, self._report
+        fresh, cached, written, out = report.fresh, report.cached, report.written, report.out
+        if fresh < 0 or cached < 0 or written < 0 or out < 0:
+            fresh, cached, written, out = max(0, fresh), max(0, cached), max(0, written), max(0, out)
+        prompt = fresh + cached + written
+        if not (prompt or out):  # none came yet
+            return
+        self._message, self._report = ClaudeMessage(), ClaudeReport()
+        helper = self._helper
+        if not helper and (line.is_sidechain or line.parent):
+            helper = line.agent_id or "?"
+        made = RequestUse(
+            epoch_milliseconds(line.timestamp),
+            message.model or "",
+            prompt,
+            cached,
+            written,
+            max(0, report.kept.hour) if report.kept is not None else 0,
+            out,
+            known_cost(line.cost),
+            f"{message.id} {line.request_id or ''}" if message.id else "",
+            "" if helper.startswith(_COMPACTS) else helper,
+            tuple(self._tools),
+            message.stop_reason is None,
+        )
+        self._add_request(made)
+
+    def _add_request(self, made: RequestUse) -> None:
+        requests = self._used.requests
+        before = self._places.get(made.key) if made.key else None
+        if before is None:
+            self._places[made.key] = len(requests)
+            requests.append(made)
+            return
+        known = requests[before]
         made.tools = known.tools + made.tools
-    if made.is_unfinished and not known.is_unfinished:
-        known.tools = made.tools
-    else:
-        used.requests[before] = made
-
-
-def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
-    message = line.message
-    report = message.usage if message is not None else None
-    if message is None or report is None or message.model == "<synthetic>" or line.is_error:
-        return None
-    fresh, cached, written, out = report.fresh, report.cached, report.written, report.out
-    if fresh < 0 or cached < 0 or written < 0 or out < 0:
-        fresh, cached, written, out = max(0, fresh), max(0, cached), max(0, written), max(0, out)
-    prompt = fresh + cached + written
-    if not (prompt or out):
-        return None
-    helper = used.state.get("helper", "")
-    if not helper and (line.is_sidechain or line.parent):
-        helper = line.agent_id or "?"
-    return RequestUse(
-        epoch_milliseconds(line.timestamp),
-        message.model or "",
-        prompt,
-        cached,
-        written,
-        max(0, report.kept.hour) if report.kept is not None else 0,
-        out,
-        known_cost(line.cost),
-        f"{message.id} {line.request_id or ''}" if message.id else "",
-        "" if helper.startswith(_COMPACTS) else helper,
-        tuple([each.name for each in message.content if each.type == "tool_use" and each.name])
-        if isinstance(message.content, list)
-        else (),
-        message.stop_reason is None,
-    )
+        if made.is_unfinished and not known.is_unfinished:
+            known.tools = made.tools
+        else:
+            requests[before] = made

@@ -71,13 +71,15 @@ class CodexLimits(msgspec.Struct, gc=False):
 
 
 class CodexPayload(msgspec.Struct, frozen=True, gc=False):
-    """A `token_count`, or a call of a tool."""
+    """A `token_count`, a call of a tool, or what a turn begins with."""
 
     type: str = ""
     name: str = ""
     info: CodexInfo | None = None
     rate_limits: msgspec.Raw = msgspec.Raw()
     """For `codex_limits`: each report has them, and only the last ones matter."""
+    model: str = ""
+    cwd: str = ""
 
 
 class CodexLine(msgspec.Struct, gc=False):
@@ -94,7 +96,7 @@ _LIMITS = msgspec.json.Decoder(CodexLimits | None)
 
 
 def codex_line(raw: bytearray) -> CodexLine | None:
-    """A `token_count` or a call; None if it is another line, or has a value of an unexpected type."""
+    """A line of a known kind; None if it is another line, or has a value of an unexpected type."""
     try:
         line = _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -102,7 +104,9 @@ def codex_line(raw: bytearray) -> CodexLine | None:
     kind = line.payload.type
     if line.type == "event_msg":
         return line if kind == "token_count" else None
-    return line if line.type == "response_item" and kind.endswith("_call") else None
+    if line.type == "response_item":
+        return line if kind.endswith("_call") else None
+    return line if line.type in ("turn_context", "compacted") else None
 
 
 def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:

@@ -32,7 +32,7 @@ _FIGURES = tuple(each.encode_name for each in fields(CodexReport))
 _MOST_USED = 1e6
 """The largest believable share of a limit, in per cent."""
 _MOST_TOOLS = 50
-"""Calls of an answer that are remembered."""
+"""Calls that are remembered before the last one of an answer."""
 
 
 def new_codex_session(agent: str, path: str) -> SessionUse:
@@ -42,22 +42,26 @@ def new_codex_session(agent: str, path: str) -> SessionUse:
 
 def add_codex_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
     """Add what some lines report."""
-    start = int(used.state.get("start", "0"))
+    thread = _Thread(used)
     limits: list[tuple[Raw, str | None]] = []
     for raw in lines:
         line = codex_line(raw)
         if line is None:
-            _add_other_line(used, raw, start)
-            start = int(used.state.get("start", "0"))
-        elif line.ordinal < start:
+            thread.add_other_line(raw)
+        elif line.type == "turn_context":
+            thread.add_context(line.payload.model, line.payload.cwd)
+        elif line.ordinal < thread.start:
             continue
         elif line.type == "event_msg":
             payload = line.payload
             limits.append((payload.rate_limits, line.timestamp))
             if payload.info is not None:
-                _add_count(used, line.timestamp, payload.info)
+                thread.add_count(line.timestamp, payload.info)
+        elif line.type == "compacted":
+            thread.add_compaction(line.timestamp)
         else:
-            _add_call(used, line.payload)
+            thread.add_call(line.payload)
+    thread.keep_state()
     for raw_limits, timestamp in reversed(limits):
         found = codex_limits(raw_limits)
         if found is not None:
@@ -65,80 +69,110 @@ def add_codex_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
             break
 
 
-def _add_other_line(used: SessionUse, raw: bytearray, start: int) -> None:
-    """A line that names the session, the model or the like, or one with a value of an unexpected type."""
-    value = parsed_line(raw)
-    if value is None:
-        return
-    kind, payload = text_in(value, "type"), dict_in(value, "payload")
-    if kind == "session_meta":
-        _add_header(used, value, payload)
-    elif kind == "turn_context":
-        used.state["model"] = text_in(payload, "model") or used.state.get("model", "")
-        used.folder = used.folder or text_in(payload, "cwd")
-    elif start and number_in(value, "ordinal") < start:
-        return
-    elif kind == "compacted":
-        at = epoch_milliseconds(value.get("timestamp"))
-        used.compactions.append(CompactionUse(at, used.state.get("model", "")))
-        used.state["compacted"] = "1"
-    elif kind == "response_item" and text_in(payload, "type").endswith("_call"):
-        _add_call(used, CodexPayload(text_in(payload, "type"), text_in(payload, "name")))
-    elif kind == "token_usage_record":
-        used.state["records"] = "1"
-        _add_report(used, value.get("timestamp"), _report(dict_in(payload, "usage")), text_in(payload, "response_id"))
-    elif kind == "event_msg" and text_in(payload, "type") == "token_count":
-        info = dict_in(payload, "info")
-        reports = [_report(found) if (found := dict_in(info, key)) else None for key in _REPORTS]
-        if info:
-            _add_count(used, value.get("timestamp"), CodexInfo(*reports))
+class _Thread:
+    """What has to be known of the lines before to read on."""
+
+    def __init__(self, used: SessionUse) -> None:
+        state = used.state
+        self._used = used
+        self.start = int(state.get("start", "0"))
+        """The number of the first line that is no copy."""
+        self._model, self._total = state.get("model", ""), state.get("total", "")
+        self._has_header, self._has_records, self._is_compacted = (
+            name in state for name in ("header", "records", "compacted")
+        )
+        self._tools = state["tools"].split("\n") if "tools" in state else []
+
+    def keep_state(self) -> None:
+        """Keep it in the session, for the next time."""
+        found = {
+            "header": "1" if self._has_header else "",
+            "start": str(self.start or ""),
+            "model": self._model,
+            "total": self._total,
+            "compacted": "1" if self._is_compacted else "",
+            "records": "1" if self._has_records else "",
+            "tools": "\n".join(self._tools),
+        }
+        self._used.state = {name: value for name, value in found.items() if value}
+
+    def add_other_line(self, raw: bytearray) -> None:
+        """A line that names the session, or one with a value of an unexpected type."""
+        value = parsed_line(raw)
+        if value is None:
+            return
+        kind, payload, timestamp = text_in(value, "type"), dict_in(value, "payload"), value.get("timestamp")
+        if kind == "session_meta":
+            self._add_header(value, payload)
+        elif kind == "turn_context":
+            self.add_context(text_in(payload, "model"), text_in(payload, "cwd"))
+        elif self.start and number_in(value, "ordinal") < self.start:
+            return
+        elif kind == "compacted":
+            self.add_compaction(timestamp)
+        elif kind == "response_item" and text_in(payload, "type").endswith("_call"):
+            self.add_call(CodexPayload(text_in(payload, "type"), text_in(payload, "name")))
+        elif kind == "token_usage_record":
+            self._has_records = True
+            self._add_report(timestamp, _report(dict_in(payload, "usage")), text_in(payload, "response_id"))
+        elif kind == "event_msg" and text_in(payload, "type") == "token_count":
+            info = dict_in(payload, "info")
+            reports = [_report(found) if (found := dict_in(info, key)) else None for key in _REPORTS]
+            if info:
+                self.add_count(timestamp, CodexInfo(*reports))
+
+    def _add_header(self, value: dict[str, Any], payload: dict[str, Any]) -> None:
+        used = self._used
+        if self._has_header:  # a fork has a copy of the other's
+            return
+        self._has_header = True
+        used.session = text_in(payload, "id") or used.session
+        used.folder = text_in(payload, "cwd")
+        used.belongs_to = started_by(value)
+        used.copied_from = text_in(payload, "forked_from_id")
+        self.start = number_in(payload, "subagent_history_start_ordinal")
+
+    def add_context(self, model: str, folder: str) -> None:
+        """From here on this model is asked."""
+        self._model = model or self._model
+        self._used.folder = self._used.folder or folder
+
+    def add_compaction(self, timestamp: Any) -> None:
+        """Add a compaction."""
+        self._used.compactions.append(CompactionUse(epoch_milliseconds(timestamp), self._model))
+        self._is_compacted = True
+
+    def add_call(self, call: CodexPayload) -> None:
+        """Remember a call for the report on its answer."""
+        name = call.name or call.type.removesuffix("_call")
+        if name:
+            self._tools = [*self._tools[-_MOST_TOOLS:], name.replace("\n", " ")]
+
+    def add_count(self, timestamp: Any, info: CodexInfo) -> None:
+        """Add the last report of a `token_count`, if it is new."""
+        last, whole = info.last, info.of_thread or CodexReport()
+        total = f"{whole.prompt} {whole.out} {whole.total}"
+        if self._is_compacted and (last is None or last.prompt <= 0):
+            self._is_compacted = False  # this is only the size of what is left
+        elif last is not None and total != self._total and not self._has_records:
+            self._add_report(timestamp, last, total)
+        self._total = total
+
+    def _add_report(self, timestamp: Any, report: CodexReport, key: str) -> None:
+        used, names = self._used, tuple(self._tools)
+        if names:
+            self._tools = []
+        prompt, cached, written, out = report.prompt, report.cached, report.written, report.out
+        if prompt < 0 or cached < 0 or written < 0 or out < 0:
+            prompt, cached, written, out = max(0, prompt), max(0, cached), max(0, written), max(0, out)
+        if prompt or out:
+            helper = used.session if used.belongs_to else ""
+            at = epoch_milliseconds(timestamp)
+            used.requests.append(RequestUse(at, self._model, prompt, cached, written, 0, out, None, key, helper, names))
 
 
 def _report(value: dict[str, Any]) -> CodexReport:
     return CodexReport(*(number_in(value, name) for name in _FIGURES))
-
-
-def _add_call(used: SessionUse, call: CodexPayload) -> None:
-    state, name = used.state, call.name or call.type.removesuffix("_call")
-    if "\n" in name:
-        name = name.replace("\n", " ")
-    if "tools" in state:
-        name = "\n".join([*state["tools"].split("\n")[-_MOST_TOOLS:], name])
-    state["tools"] = name
-
-
-def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
-    if "header" in used.state:  # a fork has a copy of the other's
-        return
-    used.state["header"] = "1"
-    used.session = text_in(payload, "id") or used.session
-    used.folder = text_in(payload, "cwd")
-    used.belongs_to = started_by(value)
-    used.copied_from = text_in(payload, "forked_from_id")
-    used.state["start"] = str(number_in(payload, "subagent_history_start_ordinal"))
-
-
-def _add_count(used: SessionUse, timestamp: Any, info: CodexInfo) -> None:
-    state, last, thread = used.state, info.last, info.of_thread or CodexReport()
-    total = f"{thread.prompt} {thread.out} {thread.total}"
-    if "compacted" in state and (last is None or last.prompt <= 0):
-        del state["compacted"]  # this is only the size of what is left
-    elif last is not None and total != state.get("total") and "records" not in state:
-        _add_report(used, timestamp, last, total)
-    state["total"] = total
-
-
-def _add_report(used: SessionUse, timestamp: Any, report: CodexReport, key: str) -> None:
-    state = used.state
-    tools = state.pop("tools", "")
-    prompt, cached, written, out = report.prompt, report.cached, report.written, report.out
-    if prompt < 0 or cached < 0 or written < 0 or out < 0:
-        prompt, cached, written, out = max(0, prompt), max(0, cached), max(0, written), max(0, out)
-    if prompt or out:
-        names = tuple([each for each in tools.split("\n") if each]) if tools else ()
-        helper = used.session if used.belongs_to else ""
-        at, model = epoch_milliseconds(timestamp), state.get("model", "")
-        used.requests.append(RequestUse(at, model, prompt, cached, written, 0, out, None, key, helper, names))
 
 
 def _limits(found: CodexLimits, at: int) -> list[RateLimit]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from workbench.config.distribution import installed_version, litellm_version
+from workbench.config.garbage import collector_paused
 from workbench.config.paths import STORE_FILE, data_dir
 from workbench.live.homes import SUB_AGENT, session_files
 from workbench.live.stamps import FileStamp, stamp_of
@@ -25,7 +26,7 @@ def all_usage(services: Services, here: str) -> UsageTable:
     files = [*usage_files(services, here)]
     stored = stamp_of(str(data_dir() / STORE_FILE))
     key = _answer_key(services, files, stored)
-    with KeptUsage() as kept:
+    with collector_paused(), KeptUsage() as kept:
         table = kept.load_table(key)
         if table is None:
             from workbench.usage.reading import read_all  # late: the readers take longer to import than a kept answer

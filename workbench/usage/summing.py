@@ -6,10 +6,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from workbench.models.catalogue import Catalogue
-from workbench.models.ledger import request_cost
+from workbench.models.known_costs import request_cost
 from workbench.traces import agent_names
 from workbench.usage.once import CountedRequests, counted_once
-from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
+from workbench.usage.records import CompactionUse, RateLimit, SessionUse
 from workbench.usage.usage_table import AgentLimit, UsageBucket, UsageSums, UsageTable
 from workbench.usage.usage_windows import five_hour_windows
 
@@ -24,7 +24,10 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
     day_of = day_finder()
     claude = []
     for counted in counted_once(sessions):
-        costs = [_cost(use, catalogue) for use in counted.uses]
+        costs = [
+            request_cost(catalogue, use.model, use.cost, use.prompt, use.cached, use.written, use.hour, use.out)[0]
+            for use in counted.uses
+        ]
         _add_requests(made, counted, costs, day_of)
         if counted.agent == agent_names.CLAUDE_CODE:
             claude += [each for each in zip(counted.uses, costs, strict=True) if each[0].at]
@@ -36,11 +39,6 @@ def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTab
             _bucket(made, day_of(used.silent_since), used, "").sums.silent += 1
     refs = {used.session: used.ref for used in reversed(sessions) if not used.belongs_to}
     return UsageTable([*made.values()], refs, five_hour_windows(claude), _last_limits(sessions))
-
-
-def _cost(use: RequestUse, catalogue: Catalogue) -> float | None:
-    tokens = (use.prompt, use.cached, use.written, use.hour, use.out)
-    return request_cost(catalogue, use.model, use.cost, *tokens)[0]
 
 
 def day_finder() -> Callable[[int], str]:
@@ -66,21 +64,26 @@ def _add_requests(
     day_of: Callable[[int], str],
 ) -> None:
     agent, session, folder, uses = counted
+    known: dict[tuple[str, ...], UsageSums] = {}
     for use, cost in zip(uses, costs, strict=True):
         tools = use.tools
-        key = (day_of(use.at), agent, session, folder, use.model, tools[0] if tools else "", use.sub_agent)
-        found = made.get(key)
-        if found is None:
-            found = made[key] = UsageBucket(*key, UsageSums())
-        sums, cached, written = found.sums, use.cached, use.written
+        key = (day_of(use.at), use.model, tools[0] if tools else "", use.sub_agent)
+        sums = known.get(key)
+        if sums is None:
+            day, model, tool, sub_agent = key
+            full = (day, agent, session, folder, model, tool, sub_agent)
+            sums = known[key] = made.setdefault(full, UsageBucket(*full, UsageSums())).sums
+        cached, written = use.cached, use.written
         fresh = use.prompt - cached - written
         sums.requests += 1
         sums.fresh += fresh if fresh > 0 else 0
         sums.cached += cached
         sums.written += written
         sums.out += use.out
-        sums.calls += len(tools)
-        sums.unfinished += use.is_unfinished
+        if tools:
+            sums.calls += len(tools)
+        if use.is_unfinished:
+            sums.unfinished += 1
         if cost is None:
             sums.uncosted += 1
         else:

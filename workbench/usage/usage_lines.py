@@ -19,7 +19,7 @@ _FREE: list[bytearray] = []
 
 
 class ReportSigns(NamedTuple):
-    """The signs of lines with reports, and of the others, in the files of an agent."""
+    """How a line with a report is recognised in the files of an agent."""
 
     head: int
     """Bytes in which a line has its type."""

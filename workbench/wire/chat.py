@@ -17,7 +17,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Content,

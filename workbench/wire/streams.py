@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 
 
 def stream_events(text: bytes) -> Iterator[dict[str, Any]]:

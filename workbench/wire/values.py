@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.log.codec import without_surrogates
+from workbench.config.text import without_surrogates
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
 
 _TEXTS = ("text", "input_text", "output_text")
