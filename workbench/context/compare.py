@@ -6,7 +6,7 @@ again, however little of it changed. What is only added at the end costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
@@ -59,8 +59,12 @@ class RequestChanges(NamedTuple):
 
 def plan_effect(before: ContextPlan, after: ContextPlan) -> Effect:
     """What the second plan does to the request of the first."""
+    return _effect(before, after, _same_tokens(before, after, _in_request(before), _in_request(after)))
+
+
+def _effect(before: ContextPlan, after: ContextPlan, found: int | None) -> Effect:
+    """`found`: the tokens of the common beginning; None if nothing differs."""
     freed = before.totals.tokens - after.totals.tokens
-    found = _same_tokens(before, after)
     if found is None:
         return Effect(freed, None, 0)
     same = min(found, before.totals.tokens, after.totals.tokens)
@@ -70,16 +74,18 @@ def plan_effect(before: ContextPlan, after: ContextPlan) -> Effect:
 
 def same_tokens(before: ContextPlan, after: ContextPlan) -> int:
     """The tokens of the common beginning of both requests."""
-    found, least = _same_tokens(before, after), min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
+    found = _same_tokens(before, after, _in_request(before), _in_request(after))
+    least = min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
     return least if found is None else min(found, least)
 
 
 def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
     """Which items the second request adds, changes or lacks."""
-    old = {item.id: item for item in before.items.in_request()}
+    earlier, later = list(_in_request(before)), list(_in_request(after))
+    old = {item.id: item for item in earlier}
     marks: dict[str, Mark] = {}
     added = changed = gone = ItemTotal()
-    for item in after.items.in_request():
+    for item in later:
         was = old.pop(item.id, None)
         if was is None:
             marks[item.id] = "added"
@@ -92,13 +98,19 @@ def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
         gone = gone.plus(item.tokens)
     reported = before.reported is not None and after.reported is not None
     outside = after.unattributed - before.unattributed if reported else 0
-    return RequestChanges(marks, added, changed, gone, plan_effect(before, after), outside)
+    effect = _effect(before, after, _same_tokens(before, after, earlier, later))
+    return RequestChanges(marks, added, changed, gone, effect, outside)
 
 
-def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
-    """The tokens of the common beginning; None if nothing differs."""
+def _in_request(plan: ContextPlan) -> Iterator[Item]:
+    """The items that are sent; why they are sent so makes no difference to the request."""
+    return plan.items.without_reasons().in_request()
+
+
+def _same_tokens(before: ContextPlan, after: ContextPlan, earlier: Iterable[Item], later: Iterable[Item]) -> int | None:
+    """The tokens of the common beginning of their items; None if nothing differs."""
     tokens = 0
-    for old, new in zip_longest(_framed(before), _framed(after)):
+    for old, new in zip_longest(_framed(earlier, before.framing), _framed(later, after.framing)):
         if old is None or new is None:
             return min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
         (was, _), (item, around) = old, new
@@ -108,10 +120,10 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
     return None
 
 
-def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
+def _framed(items: Iterable[Item], times: float) -> Iterator[tuple[Item, int]]:
     """The items of a request, each with its framing, without headings and authors, which are small."""
     last: Item | None = None
-    for item in plan.items.in_request():
+    for item in items:
         if item.kind == "tool_definition":
             begins = False
         elif is_merged(item):
@@ -119,7 +131,7 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
         else:
             continues = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
             begins = not continues
-        yield item, framing_tokens(item.kind, begins, 0, plan.framing)
+        yield item, framing_tokens(item.kind, begins, 0, times)
         last = item
 
 

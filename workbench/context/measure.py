@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -67,6 +68,12 @@ class Meter:
         self._around: dict[tuple[bool, bool, int], int] = {}
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
+
+    def meter_under(self, policy: Policy, limits: Limits) -> Meter:
+        """The same counts and cuts with other rules for compactions, and other tokens outside the log."""
+        made = copy(self)
+        made.policy, made.limits = policy, limits
+        return made
 
     def framing(self, kind: Kind, begins: bool, author: int = 0) -> int:
         """The tokens around one item: of the message that it begins, of its author's name, and of a call."""

@@ -62,6 +62,10 @@ class MeasuredUnits:
         self.repairs: list[int] = []
         """The indexes of calls that will never have a result."""
 
+    def count_with(self, meter: Meter) -> None:
+        """Count with another meter from now on, which gives the same counts."""
+        self._meter = meter
+
     # Units
 
     def units_within(self, seqs: range) -> set[int]:

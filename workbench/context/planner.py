@@ -195,6 +195,17 @@ class Planner:
             self._trial = made
         return made
 
+    def planner_under(self, policy: Policy, limits: Limits, *, live: bool) -> Planner:
+        """An independent planner of the same log, with other rules for compactions and other tokens outside of it.
+
+        Nothing else in the policy and the limits may differ.
+        """
+        made = self.at_this_moment(to_try=False)
+        made.policy, made.limits, made._live = policy, limits, live
+        made._meter = self._meter.meter_under(policy, limits)
+        made._conversation.count_with(made._meter)
+        return made
+
     def without(self, gone: Collection[int]) -> Planner | None:
         """A planner of the log without events that its compactions replace; None if that would split a unit."""
         gone = {*gone}.difference(cell.seq for cell in self._conversation.preamble)

@@ -128,6 +128,13 @@ class Setup:
             events=events,
         )
 
+    def counts_like(self, other: Setup) -> bool:
+        """Whether both count and cut alike: only their rules for compactions and what is unattributed may differ."""
+        policy = replace(self.loaded.policy, compaction=other.loaded.policy.compaction)
+        limits = replace(self.limits, unattributed=other.limits.unattributed)
+        mine = (self.model, self.info, self.calibration, policy, limits)
+        return mine == (other.model, other.info, other.calibration, other.loaded.policy, other.limits)
+
     def plan(self, events: Iterable[Event], *, live: bool = False) -> ContextPlan:
         """What the model sees of a log."""
         made = self.planner(events, live=live).plan()

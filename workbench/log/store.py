@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
+from workbench.config.garbage import collector_paused
 from workbench.config.paths import STORE_FILE, data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode_event, settle_event
@@ -121,7 +122,8 @@ class Store:
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now_in_ms()
-        settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
+        with collector_paused():
+            settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
         settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
         return self._add(settled, new_id())
 

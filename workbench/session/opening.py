@@ -173,14 +173,17 @@ def open_fork(services: Services, options: Options, opened: OpenSession, at: int
 def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
     knobs = (*source.knobs, *options.knobs)
     recorded = RecordedSession(services, options, source) if source.recorded else None
+    # All requests first: the next one, the planner and what is shown first are then found at the end of the same walk.
+    estimates = {} if recorded is None else recorded.estimates
+    account = Ledger(services.catalogue, estimates, None if recorded is None else recorded.calibration)
     policy = policy_for(services, options, source)
     setup = make_setup(services, options, source, policy, knobs, recorded)
-    planner = setup.planner(source.events, live=source.live)
+    if recorded is None:
+        planner = setup.planner(source.events, live=source.live)
+    else:
+        planner = recorded.planner(setup, live=source.live)
     setup.counter.flush()
     entries = Entries(source.events)
-    account = Ledger(services.catalogue)
-    if recorded is not None:
-        account = Ledger(services.catalogue, recorded.estimates, recorded.calibration)
     made = OpenSession(
         name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), recorded, knobs=knobs
     )

@@ -18,8 +18,9 @@ from workbench.config.errors import WrongCall
 from workbench.config.garbage import collector_paused
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
+from workbench.context.planner import Planner
 from workbench.context.setup import Setup
-from workbench.log.events import Event, Purpose
+from workbench.log.events import Compaction, Event, Purpose
 from workbench.models.calibration import NOTHING, Calibration, Calibrator, PastThinking, ReportedSize, TokensOutsideRows
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.sources.options import Options
@@ -95,6 +96,10 @@ class RecordedSession:
             asked = replace(self._options, policy=RECORDED, knobs=(), model=model)
             self._setups[model] = self._services.set_up(asked, self._source._replace(knobs=())).plain
         return self._setups[model]
+
+    def counted_together(self, setup: Setup) -> Setup:
+        """A setup for one of the session's models that counts with our counter, which knows the texts already."""
+        return replace(setup, counter=self._plain_setup(setup.model).counter)
 
     def _calibrated_setup(self, model: str) -> Setup:
         """Like `setup` without an estimate of what is not in the log: for a reported request that is known."""
@@ -198,15 +203,37 @@ class RecordedSession:
     @cached_property
     def _next_totals(self) -> Totals:
         """Our calibrated count of the next request."""
+        for at in self._shown_first:
+            if self.holds_contents(self.marks[at]):
+                self._plans.keep_request(self.marks[at])
         return self._plans.totals(self._next)
+
+    @cached_property
+    def _shown_first(self) -> range:
+        """The newest request, with which a screen begins, and the one before, which it is compared with."""
+        newest = self.newest
+        return range(0) if newest is None else range(max(0, newest - 1), newest + 1)
+
+    def planner(self, setup: Setup, *, live: bool) -> Planner:
+        """A planner of the whole log. If it counts and cuts as the record does, nothing is counted again."""
+        if not setup.counts_like(self._calibrated_setup(self._source.model)):
+            return setup.planner(self.events, live=live)
+        return self._plans.planner(self._next).planner_under(setup.loaded.policy, setup.limits, live=live)
 
     @cached_property
     def _all_totals(self) -> Sequence[Totals]:
         """Our calibrated count of each request."""
-        plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
-        # Of requests outside the conversation that were not written down, only the report is known.
+        plans, found = self._plans, []
+        if any(isinstance(event.body, Compaction) for event in self.events):
+            plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
         with collector_paused():
-            return [plans.totals(mark) if mark.exact or self.holds_contents(mark) else NO_TOTALS for mark in self.marks]
+            for at, mark in enumerate(self.marks):
+                # Of requests outside the conversation that were not written down, only the report is known.
+                holds = mark.exact or self.holds_contents(mark)
+                found.append(plans.totals(mark) if holds else NO_TOTALS)
+                if at in self._shown_first and holds:
+                    plans.keep_request(mark)
+        return found
 
     def body(self, at: int) -> dict[str, Any] | None:
         """A request as it went over the wire, if the log has it."""
@@ -357,7 +384,7 @@ def make_setup(
         made = made.compacting_like(services.own_policy(source.model))
     if recorded is None:
         return made
-    made = made.summarised_by(services.default_model)
+    made = recorded.counted_together(made.summarised_by(services.default_model))
     outside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
     return made.with_calibration(recorded.calibration(source.model), outside)
 

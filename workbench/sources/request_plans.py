@@ -55,6 +55,8 @@ class RequestPlans:
         self._sizes = sizes
         self._log = LogPlaces()
         self._planners: dict[str, _Walk] = {}
+        self._kept: dict[tuple[str, int], Outline] = {}
+        """By model and last event."""
         self._whole: dict[tuple[str, str], WholeRequestPlanner] = {}
         """By model and agent."""
 
@@ -66,11 +68,24 @@ class RequestPlans:
         """The size of a request."""
         return self._plan_whole(mark).totals if mark.exact else self._outline(mark).totals
 
+    def keep_request(self, mark: RequestMark) -> None:
+        """Remember a request that is asked for later, after others that follow it; unless it was passed already."""
+        walk = self._planners.get(mark.model)
+        if not mark.exact and (walk is None or walk.can_reach(mark.upto)):
+            self._kept[mark.model, mark.upto] = self._outline(mark)
+
+    def planner(self, mark: RequestMark) -> Planner:
+        """The planner of a request that is not in the log in full, for copies of it."""
+        return self._walk_to(mark).planner(mark.upto)
+
     def _outline(self, mark: RequestMark) -> Outline:
+        return self._kept.get((mark.model, mark.upto)) or self._walk_to(mark).planner(mark.upto).outline()
+
+    def _walk_to(self, mark: RequestMark) -> _Walk:
         walk = self._planners.get(mark.model)
         if walk is None or not walk.can_reach(mark.upto):
             walk = self._planners[mark.model] = _Walk(self._events, self._setup_for(mark.model), self._sizes)
-        return walk.outline(mark.upto)
+        return walk
 
     def _plan_whole(self, mark: RequestMark) -> ContextPlan:
         self._log.add_events(self._events)
@@ -106,8 +121,8 @@ class _Walk:
         """Whether it can get to an event: it only goes forward."""
         return self._at <= upto
 
-    def outline(self, upto: int) -> Outline:
-        """What is sent of everything up to an event."""
+    def planner(self, upto: int) -> Planner:
+        """The planner of everything up to an event."""
         fresh = self._events[self._at : upto]
         if self._gone and any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
@@ -116,7 +131,7 @@ class _Walk:
         else:
             self._planner.extend(fresh)
         self._at = upto
-        return self._planner.outline()
+        return self._planner
 
     def _reaches_back(self, event: Event) -> bool:
         """Whether an event refers to forgotten ones."""

@@ -100,12 +100,14 @@ def is_of_sub_agent(value: Any) -> bool:
 
 def kinds_in(lines: Iterable[Any]) -> dict[str, str]:
     """The kind of each sub-agent, from the lines."""
-    kinds = ((text_in(value, "agentId"), text_in(value, "attributionAgent")) for value in lines)
-    return {agent: kind for agent, kind in kinds if agent and kind}
+    named = ((agent, text_in(value, "attributionAgent")) for value in lines if (agent := text_in(value, "agentId")))
+    return {agent: kind for agent, kind in named if kind}
 
 
 def requests_in(lines: Sequence[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
     """The requests of sub-agents, each by the index of the last line of its reply."""
+    if not any(map(is_of_sub_agent, lines)):
+        return {}
     own: set[str] = set()
     last: dict[str, int] = {}
     usages: dict[str, dict[str, Any]] = {}

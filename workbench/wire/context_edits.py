@@ -91,6 +91,8 @@ class ProviderClearing:
 
     def decisions(self, edits: ProviderEdits) -> list[Override]:
         """The overrides that change with a request in which this was cleared."""
+        if not (edits.results or edits.replies or self._cleared or self._forgotten):
+            return []
         results = (seq for seq, tool in self._results.items() if tool not in edits.spared)
         cleared = frozenset(islice(results, edits.results))
         forgotten = frozenset(chain.from_iterable(islice(self._thinking.values(), edits.replies)))

@@ -10,6 +10,7 @@ from workbench.config.text import without_surrogates
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
 
 _TEXTS = ("text", "input_text", "output_text")
+_WRITER = json.JSONEncoder(ensure_ascii=False)
 
 
 def text_in(value: Any, key: str) -> str:
@@ -62,12 +63,12 @@ def parsed(value: Any) -> Any:
 
 def json_text(value: Any) -> str:
     """A value as JSON text that can be stored. A text is not encoded, because the model wrote it that way."""
-    return without_surrogates(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return without_surrogates(value if isinstance(value, str) else _WRITER.encode(value))
 
 
 def cleaned(value: Any) -> Any:
     """A JSON value that can be stored; the same object if it already can."""
-    written = json.dumps(value, ensure_ascii=False)
+    written = _WRITER.encode(value)
     stored = without_surrogates(written)
     return value if stored is written else json.loads(stored)
 
