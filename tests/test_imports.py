@@ -50,6 +50,17 @@ def test_a_question_loads_no_reader_of_other_agents_files_and_no_embedded_model(
     assert not found & {"workbench.traces.formats", "workbench.traces.building", "workbench.models.local.embedded"}
 
 
+def test_what_a_command_imports_is_in_no_collection_and_what_it_makes_is() -> None:
+    code = (
+        "import gc\n"
+        "from workbench.cli.main import main\n"
+        "assert not gc.get_freeze_count()\n"
+        "main(['tokens', 'workbench/__main__.py'])\n"
+        "assert gc.isenabled() and gc.get_freeze_count() > 10_000"
+    )
+    assert "workbench.models.tokens" in loaded_by(code)
+
+
 def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> None:
     code = (
         "from workbench.sources.source import number_events\n"
