@@ -216,7 +216,7 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
 def _render_chops(
     compositor: Compositor, crop: Region, is_rendered_line: Callable[[int], bool]
 ) -> list[dict[int, Strip | None]]:
-    """A change of one line renders its widget, those beside it and all that are behind them, with every line they have.
+    """A change of one line renders its widget, those next to it and all behind them, with every line they have.
 
     `Compositor._render_chops` goes on behind widgets that cover everything, and takes for the place of a widget that of
     its container. Expected: the lines that are painted, from the front until nothing of them is left.
