@@ -20,8 +20,8 @@ HEAVY = {"aiohttp", "litellm", "openai", "mcp", "tokenizers", *TOKENIZERS}
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level modules in memory after some code ran."""
-    script = f"import sys\n{code}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    """The modules in memory after some code ran."""
+    script = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -41,6 +41,23 @@ def loaded_by(code: str) -> set[str]:
 )
 def test_the_core_knows_no_screen_and_loads_nothing_heavy(module: str) -> None:
     assert not loaded_by(f"import {module}") & (SCREEN | HEAVY)
+
+
+def test_a_question_loads_no_reader_of_other_agents_files_and_no_embedded_model() -> None:
+    found = loaded_by("import workbench.cli.ask")
+    assert "workbench.agent.loop" in found
+    assert not found & {"workbench.traces.formats", "workbench.traces.building", "workbench.models.local.embedded"}
+
+
+def test_what_a_command_imports_is_in_no_collection_and_what_it_makes_is() -> None:
+    code = (
+        "import gc\n"
+        "from workbench.cli.main import main\n"
+        "assert not gc.get_freeze_count()\n"
+        "main(['tokens', 'workbench/__main__.py'])\n"
+        "assert gc.isenabled() and gc.get_freeze_count() > 10_000"
+    )
+    assert "workbench.models.tokens" in loaded_by(code)
 
 
 def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> None:

@@ -25,6 +25,7 @@ from workbench.log.events import Event
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
+from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES
 from workbench.views.context_view import ContextView
 from workbench.views.values import Live
@@ -47,6 +48,7 @@ class Host(App[None]):
     shown, live = StateField(), StateField()
 
     def __init__(self, shown: ContextView, whole: bool) -> None:
+        patch_textual()
         super().__init__()
         self.session: ObservableSession = SetSession(shown=shown)
         self._whole = whole

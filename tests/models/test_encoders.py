@@ -45,6 +45,12 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     encoders.load_encoder.cache_clear()
 
 
+@pytest.fixture
+def without_splintr(loading_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokenizers are read again, and tiktoken runs OpenAI's."""
+    monkeypatch.setitem(sys.modules, "splintr", None)
+
+
 @requirement(
     "layers",
     "counting",
@@ -184,13 +190,13 @@ def test_ends_heads_and_tails_lie_on_characters_and_go_up(tokenizer: str, text: 
         assert encoder.tail(text, tokens) == 0
 
 
-def test_a_users_own_cache_folder_is_put_back(loading_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_own_cache_folder_is_put_back(without_splintr: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "/somewhere/of/theirs")
     assert fresh("cl100k_base").count("hello").exact
     assert os.environ["TIKTOKEN_CACHE_DIR"] == "/somewhere/of/theirs"
 
 
-def test_no_cache_folder_is_left_behind(loading_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cache_folder_is_left_behind(without_splintr: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     assert fresh("o200k_base").count("hello").exact
     assert "TIKTOKEN_CACHE_DIR" not in os.environ
@@ -198,7 +204,7 @@ def test_no_cache_folder_is_left_behind(loading_anew: None, monkeypatch: pytest.
 
 @pytest.mark.parametrize("tokenizer", REAL)
 def test_without_litellm_counts_are_rough_and_say_so(
-    loading_anew: None, monkeypatch: pytest.MonkeyPatch, tokenizer: str
+    without_splintr: None, monkeypatch: pytest.MonkeyPatch, tokenizer: str
 ) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setattr(encoders, "tokenizer_folder", lambda: None)
@@ -211,7 +217,7 @@ def test_without_litellm_counts_are_rough_and_say_so(
 
 @pytest.mark.parametrize("tokenizer", REAL)
 def test_a_broken_file_is_neither_used_nor_deleted(
-    loading_anew: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tokenizer: str
+    without_splintr: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tokenizer: str
 ) -> None:
     name = encoders.CLAUDE_FILE if tokenizer == "claude" else encoders.RANK_FILES[tokenizer][0]
     (tmp_path / name).write_text("{ broken")
@@ -222,7 +228,7 @@ def test_a_broken_file_is_neither_used_nor_deleted(
 
 
 def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
-    loading_anew: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    without_splintr: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = litellm_data.tokenizer_folder()
     assert folder is not None
@@ -231,6 +237,13 @@ def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(encoders, "tokenizer_folder", lambda: tmp_path / "nothing")
     assert fresh("cl100k_base").count("hello world") == (2, True)
+
+
+@pytest.mark.parametrize("tokenizer", OPENAI)
+def test_splintr_needs_no_file(loading_anew: None, monkeypatch: pytest.MonkeyPatch, tokenizer: str) -> None:
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    monkeypatch.setattr(encoders, "tokenizer_folder", lambda: None)
+    assert fresh(tokenizer).count("hello world") == (2, True)
 
 
 def test_litellm_that_is_not_installed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,22 @@ import asyncio
 import inspect
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual import _time, events
+from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
-from textual.geometry import Size
+from textual.containers import Horizontal
+from textual.geometry import Region, Size
 from textual.message_pump import MessagePump
 from textual.renderables.background_screen import BackgroundScreen
 from textual.renderables.blank import Blank
@@ -35,7 +40,14 @@ from support.terminal import Terminal
 from tui.play import until
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.tui.textual_patches import TextualOriginals, move_thumb, patch_textual, render_cleaned, set_line_count
+from workbench.tui.textual_patches import (
+    PATCHES,
+    TextualOriginals,
+    move_thumb,
+    patch_textual,
+    render_cleaned,
+    set_line_count,
+)
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07"
 
@@ -256,3 +268,67 @@ async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPa
         await went_off.wait()
         monkeypatch.undo()
     assert (looks > 10_000) == is_plain, "Textual has mended it" if is_plain else "it counts backwards"
+
+
+# Painting
+
+
+class Numbered(Widget):
+    """Lines with their numbers; counts those that it is asked for."""
+
+    drawn = 0
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.drawn += crop.height
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        return Strip([Segment(f"{self.id} {y}".ljust(self.size.width))], self.size.width)
+
+
+class Covered(App[None]):
+    """Two widgets side by side that cover the screen, and one that lies over both."""
+
+    CSS = """
+    Horizontal { layers: below above; }
+    Numbered { width: 1fr; height: 1fr; layer: below; }
+    #over { layer: above; width: 20; height: 3; offset: 30 5; }
+    """
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Numbered(id="left")
+            yield Numbered(id="right")
+            yield Numbered(id="over")
+
+
+PAINTING = [TextualOriginals.render_chops, PATCHES[Compositor, "_render_chops"]]
+REGIONS = st.builds(Region, *(st.integers(0, most) for most in (79, 23)), *(st.integers(1, most) for most in (80, 24)))
+
+
+@given(crops=st.lists(REGIONS, min_size=10, max_size=10))
+@settings(max_examples=10, deadline=None)
+def test_what_is_painted_is_what_plain_textual_paints(crops: list[Region]) -> None:
+    async def paint() -> None:
+        async with Covered().run_test(size=(80, 24)) as pilot:
+            compositor = pilot.app.screen._compositor
+            for crop in (each.intersection(compositor.size.region) for each in crops):
+                plain, ours = (each(compositor, crop, crop.line_range.__contains__) for each in PAINTING)
+                for y in crop.line_range:
+                    for cut, end in pairwise(compositor.cuts[y]):
+                        if cut < crop.right and end > crop.x:
+                            assert ours[y][cut] == plain[y][cut] is not None
+
+    asyncio.run(paint())
+
+
+async def test_plain_textual_draws_all_lines_of_all_widgets_for_one_line_and_ours_draws_that() -> None:
+    async with Covered().run_test(size=(80, 24)) as pilot:
+        widgets = list(pilot.app.query(Numbered))
+        drawn = []
+        for each in PAINTING:
+            for widget in widgets:
+                widget.drawn = 0
+            each(pilot.app.screen._compositor, Region(0, 2, 40, 1), {2}.__contains__)
+            drawn.append({widget.id: widget.drawn for widget in widgets})
+        assert drawn == [{"left": 24, "right": 24, "over": 3}, {"left": 1, "right": 0, "over": 0}]

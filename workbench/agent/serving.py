@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
@@ -12,8 +12,10 @@ from workbench.context.setup import Setup
 from workbench.models.catalogue import LOCAL_WINDOW, is_local
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway, Patience
-from workbench.models.local.embedded import LocalModel
 from workbench.models.model_routes import ModelRoutes
+
+if TYPE_CHECKING:
+    from workbench.models.local.embedded import LocalModel
 
 
 @asynccontextmanager
@@ -24,7 +26,11 @@ async def serving(
 
     `may_fail`: the embedded model need not start, because there are fallback models.
     """
-    local = LocalModel(model.partition(":")[2] or None, LOCAL_WINDOW) if is_local(model) else None
+    local: LocalModel | None = None
+    if is_local(model):
+        from workbench.models.local.embedded import LocalModel  # late: it is asked for seldom
+
+        local = LocalModel(model.partition(":")[2] or None, LOCAL_WINDOW)
     try:
         try:
             gateway = Gateway(await local.start() if local else endpoint, patience)

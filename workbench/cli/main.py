@@ -18,7 +18,7 @@ from workbench.cli.help import MainParser, add_help
 from workbench.config.distribution import installed_version
 from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
-from workbench.config.garbage import collector_paused
+from workbench.config.garbage import collector_from_here, start_without_collector
 from workbench.config.plugins import PROBLEMS
 from workbench.config.quiet import silence_libraries
 from workbench.config.text import print_json, printable
@@ -105,8 +105,11 @@ def _mend_streams() -> None:
 def _run(options: argparse.Namespace) -> int:
     """Import the command's module and run it. Only now, because `workbench tokens` needs no screen."""
     module, function = options.run.split(":")
-    with collector_paused():
-        command: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
+    if module not in sys.modules:
+        start_without_collector()
+        import_module(module)
+        collector_from_here()  # also at the end, where Python collects once more
+    command: Callable[[argparse.Namespace], int] = getattr(sys.modules[module], function)
     return command(options)
 
 

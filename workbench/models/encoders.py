@@ -216,16 +216,14 @@ def load_encoder(tokenizer: str) -> Encoder | None:
     if tokenizer == "rough":
         return RoughEncoder()
     try:
-        return _load_claude() if tokenizer == "claude" else _load_ranks(tokenizer)
+        return _load_claude() if tokenizer == "claude" else _load_quick(tokenizer) or _load_ranks(tokenizer)
     except (ImportError, OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _load_ranks(tokenizer: str) -> Encoder | None:
     folder = _rank_folder(tokenizer)
-    if folder is None:
-        return None
-    return _load_quick(tokenizer) or PairEncoder(_tiktoken(tokenizer, folder))
+    return None if folder is None else PairEncoder(_tiktoken(tokenizer, folder))
 
 
 def _rank_folder(tokenizer: str) -> Path | None:
@@ -242,8 +240,8 @@ def _rank_folder(tokenizer: str) -> Path | None:
 def _load_quick(tokenizer: str) -> Encoder | None:
     """The tokenizer run by splintr; None if that is not available, or does not give tiktoken's ids.
 
-    It has the ranks in its own format, which loads in a third of the time. No other thread runs meanwhile, so the
-    screen freezes for that long.
+    It needs no rank file: it has the ranks in its own format, which loads in a third of the time. No other thread runs
+    meanwhile, so the screen freezes for that long.
     """
     try:
         import splintr

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
@@ -31,11 +31,12 @@ from workbench.log.events import (
 )
 from workbench.log.store import Store
 from workbench.sources.foreign import harmless_log
-from workbench.traces.building import Recording
-from workbench.traces.formats import read_conversations, read_file
 from workbench.traces.reading import bad_file
 from workbench.traces.references import SUB_AGENTS, is_file, split_ref
-from workbench.traces.tables import Tables
+
+if TYPE_CHECKING:
+    from workbench.traces.building import Recording
+    from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
 """The average size of an event in the store."""
@@ -133,6 +134,8 @@ def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) 
 
 def read_sources(ref: str, store: Callable[[], Store]) -> list[Source]:
     """Like `read_source`, but all conversations of a file if none is chosen."""
+    from workbench.traces.formats import read_file  # late: the readers of all formats, which our own sessions need not
+
     path, number = split_ref(ref)
     if number is not None or not names_file(ref):
         return [read_source(ref, store)]
@@ -195,6 +198,8 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def _from_file(path: str, number: int | None, growing: bool) -> Source:
+    from workbench.traces.formats import read_conversations, read_file  # late: see above
+
     name, content = read_file(path, growing=growing)
     own = isinstance(content, str) and is_event_log(content)
     found = [] if own else read_conversations(name, content, number or 1, path)
@@ -232,6 +237,8 @@ def is_event_log(text: str) -> bool:
 
 def file_logs(name: str, content: str | Tables, path: str = "") -> list[list[Event]]:
     """The conversations of a file, each as a log; `path`: include those of files that belong to it."""
+    from workbench.traces.formats import read_conversations  # late: see above
+
     if isinstance(content, str) and is_event_log(content):
         return [harmless_log(_event_log(name, content))]
     return [recorded_log(found) for found in read_conversations(name, content, path=path)]
@@ -262,5 +269,5 @@ def _event_log(name: str, text: str) -> list[Event]:
 
 def number_events(bodies: Iterable[Body]) -> list[Event]:
     """Bodies as a log. Ids depend on the position alone; times are the recording's."""
-    times = chain(bodies.times if isinstance(bodies, Recording) else (), repeat(0))
+    times = chain(getattr(bodies, "times", ()), repeat(0))
     return [Event(seq, f"e{seq:05d}", at, body) for seq, (body, at) in enumerate(zip(bodies, times, strict=False), 1)]

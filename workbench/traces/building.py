@@ -33,6 +33,7 @@ from workbench.log.events import (
 )
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
+from workbench.traces.references import LEFT_OUT
 from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.event_builder import EventBuilder
@@ -43,8 +44,6 @@ CATEGORY = "transcript"
 MOST_REPORTED = 20
 """Unreadable lines that are reported one by one."""
 _TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt", "response", "role")
-LEFT_OUT = "left out"
-"""The setting that counts, by kind, entries known to be no part of the conversation."""
 _SORTED = msgspec.json.Encoder(order="deterministic")
 
 

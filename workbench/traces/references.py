@@ -1,4 +1,5 @@
-"""References to a file, or to one of the conversations in it: `talks.json#2` is the second of that file."""
+"""References to a file, or to one of the conversations in it (`talks.json#2` is the second of that file), and the
+settings in a log about its file."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from workbench.config.text import counted, whole_number
 
+LEFT_OUT = "left out"
+"""The setting that counts, by kind, entries of a file known to be no part of the conversation."""
 SUB_AGENTS = "sub-agents"
 """The setting that names the conversations of a session's sub-agents, by their numbers in the file."""
 _NAMED = 5

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from types import ModuleType
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from rich.segment import Segment
 from textual import markup as textual_markup
 from textual import reactive
 from textual._callback import invoke
+from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.await_complete import AwaitComplete
 from textual.box_model import BoxModel
@@ -208,6 +210,39 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
         pump.app.screen._invoke_later(if_it_stays, pump)
 
 
+# Painting
+
+
+def _render_chops(
+    compositor: Compositor, crop: Region, is_rendered_line: Callable[[int], bool]
+) -> list[dict[int, Strip | None]]:
+    """A change of one line renders its widget, those next to it and all behind them, with every line they have.
+
+    `Compositor._render_chops` goes on behind widgets that cover everything, and takes for the place of a widget that of
+    its container. Expected: the lines that are painted, from the front until nothing of them is left.
+    """
+    cuts, crop = compositor.cuts, crop.intersection(compositor.size.region)
+    chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
+    lines = [y for y in crop.line_range if is_rendered_line(y)]
+    left = {(y, cut) for y in lines for cut, end in pairwise(cuts[y]) if cut < crop.right and end > crop.x}
+    band = Region(0, crop.y, compositor.size.width, crop.height)
+    for widget, (region, clip) in compositor.visible_widgets.items():
+        if not left:
+            break
+        seen = region.intersection(clip).intersection(band)
+        if not (seen and seen.overlaps(crop)):
+            continue
+        first, last = seen.column_span
+        for y, strip in zip(seen.line_range, widget.render_lines(seen - region.offset), strict=False):
+            if is_rendered_line(y):
+                line, own = chops[y], [cut for cut in cuts[y] if first <= cut <= last]
+                for cut, piece in zip(own, strip.divide([cut - first for cut in own[1:]]), strict=False):
+                    if line.get(cut) is None:
+                        line[cut] = piece
+                        left.discard((y, cut))
+    return chops
+
+
 # Output
 
 
@@ -274,6 +309,7 @@ class TextualOriginals:
     """Textual's own functions that are replaced."""
 
     dispatch = MessagePump._dispatch_message
+    render_chops = Compositor._render_chops
     render = Strip.render
     render_lines = Widget.render_lines
     box_model = Widget._get_box_model
@@ -293,6 +329,7 @@ class TextualOriginals:
 
 PATCHES: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (MessagePump, "_dispatch_message"): _dispatch,
+    (Compositor, "_render_chops"): _render_chops,
     (Strip, "render"): render_cleaned,
     (Widget, "render_lines"): _render_lines,
     (Widget, "_get_box_model"): _box_model,

@@ -33,8 +33,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.proxy.policy_notes import note_words
-from workbench.traces.building import LEFT_OUT
-from workbench.traces.references import SUB_AGENTS, sub_agents_words
+from workbench.traces.references import LEFT_OUT, SUB_AGENTS, sub_agents_words
 from workbench.views.row_lookup import row_of
 from workbench.views.values import ChatCall, ChatEntry, EntryState
 
