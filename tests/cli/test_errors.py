@@ -16,6 +16,7 @@ from support.calls import Call
     ("arguments", "said"),
     [
         (["plan", "nowhere", "--json"], "nowhere: no such file, and there is no session 'nowhere'"),
+        (["plan", "", "--json"], "expected a session or a file, got an empty name"),
         (["plan", "--json"], "workbench plan: the following arguments are required: SOURCE"),
         (["sessions", "--json", "--nonsense"], "workbench sessions: there is no option --nonsense"),
     ],

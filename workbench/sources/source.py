@@ -120,6 +120,8 @@ def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) 
     The store is opened only for a session: a file can be read where nothing can be written. `growing`: ignore an
     unfinished last line of a file that is being written.
     """
+    if not ref:
+        raise WrongCall("expected a session or a file, got an empty name")
     path, number = split_ref(ref)
     if names_file(ref):
         return _from_file(path, number, growing)
