@@ -151,7 +151,10 @@ async def _leaves(pilot: Pilot[Any], name: str, leave: str) -> None:
         assert app.screen is over, f"{name}: q is text"
         leave = "escape"
     await pilot.press(leave)
-    await until(lambda: app.screen is not over)
+    await until(lambda: app.screen is not over or (leave == "q" and isinstance(over.focused, Input | TextArea)))
+    if app.screen is over:  # a field got the focus meanwhile, and the letter is text
+        await pilot.press("escape")
+        await until(lambda: app.screen is not over)
 
 
 def test_every_screen_over_the_panes_is_left_with_escape() -> None:
