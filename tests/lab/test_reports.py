@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.lab.figures import CorpusFigures
-from workbench.lab.reports import report_lines, summary_lines
+from workbench.lab.reports import missed_lines, report_lines, summary_lines
 from workbench.lab.values import (
     MISSED_IN_100,
+    REREADING,
     WHAT_COSTS,
     LabCompaction,
     LabPoint,
@@ -91,3 +92,11 @@ def test_the_columns_are_explained_in_the_words_of_the_screen() -> None:
     plain = report_lines([SourceRun("a", "m", 1, (run(10, None),))], 0)
     assert WHAT_COSTS not in plain
     assert not any(line.startswith("missed in 100:") for line in plain)
+
+
+def test_what_reading_again_costs_is_explained_if_any_policy_has_to() -> None:
+    figures = ((2, 0.1), (1, None), (0, None))
+    rows = [{"misses": misses, "reread_cost": cost} for misses, cost in figures]
+    assert [line.startswith(REREADING) for line in missed_lines(rows)] == [False, True]
+    assert [line.startswith(REREADING) for line in missed_lines(rows[1:])] == [False]
+    assert missed_lines(rows[2:]) == []

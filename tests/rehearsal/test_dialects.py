@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.conftest import PATHS, SCHEMA, ask, body, client_of, data_of
-from workbench.log.events import DialectName
+from workbench.log.events import AssistantMessage, DialectName, Reasoning, ToolCall, text_of
 from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
+from workbench.wire.answers import PacedAnswer, WrittenAnswer, WrittenCall
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.speaking import to_json
@@ -228,3 +229,16 @@ def test_any_object_is_answered_or_refused_and_nothing_else(name: DialectName, d
     played = RehearsalModel().play(request)
     assert json.loads(to_json(dialect.full_answer(played, request, "1")))
     assert b"".join(event.data for event in dialect.stream(played, request, "1"))
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_an_answer_is_read_as_it_was_written(name: DialectName) -> None:
+    speaker = DIALECTS[name].new_speaker()
+    request = speaker.read_request(copy.deepcopy(TALKS[name]), "/v1beta/models/m:generateContent")
+    written = WrittenAnswer("Yes.", "Hm.", (WrittenCall("read_file", '{"path": "a.txt"}', "c9"),))
+    full = json.loads(to_json(speaker.full_answer(PacedAnswer(written), request, "1")))
+    bodies, _ = DIALECTS[name].read_answer(full)
+    assert [each.text for each in bodies if isinstance(each, Reasoning)] == ["Hm."]
+    assert [text_of(each.content) for each in bodies if isinstance(each, AssistantMessage)] == ["Yes."]
+    [call] = [each for each in bodies if isinstance(each, ToolCall)]
+    assert (call.tool, json.loads(call.arguments)) == ("read_file", {"path": "a.txt"})

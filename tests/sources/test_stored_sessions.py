@@ -10,7 +10,7 @@ from workbench import Context
 from workbench.config.folders import work_folder
 from workbench.sources.all_agents import running_now, sessions_here, with_report
 from workbench.sources.services import Services
-from workbench.sources.stored_sessions import OWN, stored_sessions, written_sessions
+from workbench.sources.stored_sessions import OWN, chosen_window, stored_sessions, written_sessions
 
 
 def test_a_program_with_a_store_runs_while_it_has_its_session_open(services: Services, project: Path) -> None:
@@ -51,3 +51,10 @@ def test_a_folder_has_each_session_once(services: Services, project: Path) -> No
     assert [each.title for each in found] == ["mine", "look"]
     assert [(each.passed, each.own) for each in found] == [(False, True), (True, False)]
     assert sessions_here(services, str(project), found[0].modified + 1) == []
+
+
+def test_a_session_that_was_given_no_window_has_that_of_its_model(services: Services, project: Path) -> None:
+    with Context(model="gpt-4o", store="bot") as context:
+        context.add("go")
+    [found] = stored_sessions(services, str(project))
+    assert chosen_window(services.store, found) == 0

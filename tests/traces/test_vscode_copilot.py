@@ -77,6 +77,15 @@ def test_rounds_are_what_went_to_the_model() -> None:
     ]
 
 
+def test_a_round_of_calls_alone_has_no_text() -> None:
+    call = {"id": "c", "name": "ls", "arguments": "{}"}
+    rounds = {"toolCallRounds": [{"response": "", "toolCalls": [call]}, {"response": "", "toolCalls": []}]}
+    assert read(request("look", result={"metadata": rounds}))[2:] == [
+        ToolCall("c", "ls", "{}", "r1"),
+        AssistantMessage("", "r2", model=MODEL),
+    ]
+
+
 def test_without_rounds_the_reply_is_what_the_screen_shows() -> None:
     tool = {
         "kind": "toolInvocationSerialized",

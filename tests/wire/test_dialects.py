@@ -319,3 +319,9 @@ def test_no_body_is_lost_or_changed_in_its_parts(dialect: DialectName, body: dic
     assert json.dumps(body) == before
     read_request(dialect, body)
     read_answer(dialect, body)
+
+
+def test_several_system_messages_of_the_chat_dialect_are_numbered_from_the_second_on() -> None:
+    said = [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, {"role": "user", "content": "c"}]
+    slots = [each for each in read_request("chat", {"messages": said}) if isinstance(each, SlotContent)]
+    assert [(each.name, each.text) for each in slots] == [("system", "a"), ("developer 2", "b")]
