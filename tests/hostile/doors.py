@@ -81,14 +81,19 @@ async def _crowd(
         if len(crowd) > 2000:
             crowd.pop(0).close()
     with tally.watching("what is left of the crowd"):
-        assert program.grown < MOST, f"it took {program.grown >> 20} MB more"
-        assert len(program.errors) < 20_000, f"{len(program.errors)} bytes on standard error"
-        assert "Traceback" not in program.errors, program.errors[-500:]
-        for writer in crowd:
-            writer.close()
-        while len(os.listdir(f"/proc/{program.process.pid}/fd")) > before + 20:
-            await asyncio.sleep(0.1)
-        await program.stop()
+        await end_crowd(program, crowd, before)
+
+
+async def end_crowd(program: RunningProgram, crowd: list[asyncio.StreamWriter], before: int) -> None:
+    """Check a proxy after a crowd of connections, and stop it. `before`: its open files before they came."""
+    assert program.grown < MOST, f"it took {program.grown >> 20} MB more"
+    assert len(program.errors) < 20_000, f"{len(program.errors)} bytes on standard error"
+    assert "Traceback" not in program.errors, program.errors[-500:]
+    for writer in crowd:
+        writer.close()
+    while len(os.listdir(f"/proc/{program.process.pid}/fd")) > before + 20:
+        await asyncio.sleep(0.1)
+    await program.stop()
 
 
 async def _kill(folder: Path, url: str, client: aiohttp.ClientSession, chance: random.Random) -> None:
