@@ -32,10 +32,11 @@ from workbench.log.events import (
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE
-from workbench.tui.screens.lab import QUESTIONS, LabScreen
+from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw_lab_plot
+from workbench.tui.screens.lab_replays import QUESTIONS
 from workbench.tui.screens.policy_diff import PolicyDiffScreen
 from workbench.views.judged_policies import judge_policies
 

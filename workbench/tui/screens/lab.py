@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -18,13 +17,12 @@ from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_files import short_policy_name
-from workbench.lab.replay.lab_source import LabSource
-from workbench.lab.values import JudgedShare, PolicyRun
-from workbench.sources.source import as_source
+from workbench.lab.values import PolicyRun
 from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, turned_by
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import LabPlot
+from workbench.tui.screens.lab_replays import LabReplays
 from workbench.tui.screens.lab_table import NARROW_COLUMNS, WIDE, WIDE_COLUMNS, LabTable
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.policy_editor import PolicyChange, ask_and_save_policy
@@ -37,8 +35,6 @@ from workbench.tui.widgets.host import Host
 
 TALL = 28
 """From this height on, there is room for the legend of the bars."""
-QUESTIONS = 20
-"""How many are asked to judge what the policies keep."""
 EMPTY = (
     "There are no requests to replay yet. Say something in the chat, or open a session that has some with Ctrl+O or "
     "`workbench open FILE`. t shows what each policy would send next."
@@ -81,12 +77,10 @@ class LabScreen(Finder[PolicyChange]):
         super().__init__(host)
         self.add_class("-below", "-lab")
         self._asked = asked
-        self._lab: LabSource | None = None
+        self._replays: LabReplays | None = None
         """The session, once it is read."""
         refs = list(dict.fromkeys([RECORDED, *what_if_policies(asked.policy)]))
         self._known = LabTable(refs, asked.policy, [*refs])
-        self._replayed: dict[tuple[str, tuple[str, ...]], PolicyRun] = {}
-        """Runs by policy and knobs, so that undoing a change is instant."""
         self._first: str | None = asked.policy if asked.policy != RECORDED else DEFAULT
         """The policy to select first, until it is selected."""
         self._at = -1
@@ -101,8 +95,8 @@ class LabScreen(Finder[PolicyChange]):
 
     def on_unmount(self) -> None:
         """Stop replaying."""
-        if self._lab is not None:
-            self._lab.stopped = True
+        if self._replays is not None:
+            self._replays.source.stopped = True
 
     def on_resize(self) -> None:
         """Adapt the bars and numbers to the width."""
@@ -129,41 +123,22 @@ class LabScreen(Finder[PolicyChange]):
     @property
     def is_done(self) -> bool:
         """Whether all policies are replayed with their current knobs."""
-        return self._lab is not None and not self._known.working and not self._known.waiting
+        return self._replays is not None and not self._known.working and not self._known.waiting
 
     @work(group="lab")
     async def _work_out(self) -> None:
-        if self._lab is None:
-            self._lab = await self.host.in_background(self._read)
+        if self._replays is None:
+            self._replays = await self.host.in_background(partial(LabReplays, self.host, self._asked))
         while self._known.waiting:
             ref = self._known.working = self._known.waiting.pop(0)
             self.refill()
             knobs = self._known.turned.get(ref, ())
-            made = await self.host.in_background(partial(self._safely_replayed, ref, knobs))
+            made = await self.host.in_background(partial(self._replays.attempt_replay, ref, knobs))
             self._known.working = ""
             if knobs == self._known.turned.get(ref, ()):
                 self._known.runs[ref] = made
                 self._show_effect(ref)
             self.refill()  # the scale of all bars may have changed
-
-    def _read(self) -> LabSource:
-        asked = self._asked
-        source = as_source(asked.name, [*asked.events], live=asked.live, is_file=asked.is_file)
-        source = source._replace(model=asked.model, recorded=asked.recorded is not None)
-        return LabSource(self.host.services, replace(self.host.options, model=asked.model), source)
-
-    def _replay(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun:
-        """Replay a policy. The session's own knobs apply on top, as they would in the session."""
-        assert self._lab is not None
-        if (ref, knobs) not in self._replayed:
-            self._replayed[ref, knobs] = self._lab.run_policy(ref, (*self._asked.knobs, *knobs))
-        return self._replayed[ref, knobs]
-
-    def _safely_replayed(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun | WorkbenchError:
-        try:
-            return self._replay(ref, knobs)
-        except WorkbenchError as error:
-            return error
 
     def _again(self, ref: str) -> None:
         """Replay with other knobs; the old line stays until the new one is ready."""
@@ -177,7 +152,8 @@ class LabScreen(Finder[PolicyChange]):
 
     def _show_effect(self, ref: str) -> None:
         knobs, made = self._known.turned.get(ref, ()), self._known.runs[ref]
-        before = self._replayed.get((ref, ()))
+        assert self._replays is not None
+        before = self._replays.kept_run(ref)
         effect_words = ""
         if knobs and isinstance(made, PolicyRun):
             effect_words = knobs_title(ref, knobs) + (f" · {knob_effect(before, made)}" if before is not None else "")
@@ -200,7 +176,7 @@ class LabScreen(Finder[PolicyChange]):
     @property
     def requests(self) -> int:
         """The number of requests."""
-        return len(self._lab.marks) if self._lab is not None else 0
+        return len(self._replays.source.marks) if self._replays is not None else 0
 
     @property
     def at(self) -> int:
@@ -217,20 +193,22 @@ class LabScreen(Finder[PolicyChange]):
         self.plot.display = bool(self._known.made) and self.requests > 0
         self.about.update(self._details())
         model = f" · {self._asked.model}" if self._asked.model else ""
-        head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
-        if self._lab is not None and self._lab.side_requests:
-            head += f" · {counted(self._lab.side_requests, 'side request')} not counted"
+        head = self.NAME
+        if self._replays is not None:
+            head += f" · {counted(self.requests, 'request')}{model}"
+            side = self._replays.source.side_requests
+            head += f" · {counted(side, 'side request')} not counted" if side else ""
         self.box.border_title = one_line(head)
 
     def _details(self) -> Content:
-        if self._lab is None:
+        if self._replays is None:
             return paragraph("reading…", "$quiet")
         if not self.requests:
             return paragraph(EMPTY)
         broken = self._known.runs.get(self.marked or "")
         if isinstance(broken, WorkbenchError):
             return paragraph(str(broken), "$warning")
-        mark = self._lab.marks[self.at]
+        mark = self._replays.source.marks[self.at]
         where = f"request {self.at + 1:,} of {self.requests:,}"
         cuts = " · all but recorded without what its agent cut" if self._asked.recorded is not None else ""
         head = Content.assemble((where, "bold"), (f" · up to event #{mark.upto} · ← → another{cuts}", "$quiet"))
@@ -289,9 +267,8 @@ class LabScreen(Finder[PolicyChange]):
         self._leave_for(int(seq) if seq else None)
 
     def _planned(self, ref: str) -> Callable[[], ContextPlan]:
-        assert self._lab is not None
-        knobs = (*self._asked.knobs, *self._known.turned.get(ref, ()))
-        return partial(self._lab.plan_request, self.at + 1, ref, knobs)
+        assert self._replays is not None
+        return partial(self._replays.plan_request, self.at + 1, ref, self._known.turned.get(ref, ()))
 
     @work(group="ask")
     async def action_misses(self) -> None:
@@ -314,22 +291,16 @@ class LabScreen(Finder[PolicyChange]):
     @work(group="ask")
     async def action_judge(self) -> None:
         """Ask what the last request under each policy still answers, by rule, and show a column of it."""
-        if not self.is_done or not self.requests:
+        if self._replays is None or not self.is_done or not self.requests:
             self.warning = "the policies are judged when all of them are replayed"
             return
         self.warning = "judging…"
         refs = [ref for ref in self._known.refs if self._known.run_of_policy(ref) is not None]
-        shares = await self.host.in_background(partial(self._judge, refs))
+        policies = [(ref, self._known.turned.get(ref, ())) for ref in refs]
+        shares = await self.host.in_background(partial(self._replays.judge, policies))
         self._known.judged = dict(zip(refs, shares, strict=True))
         self.warning = "" if any(shares) else "the rules find nothing to ask about in this session"
         self._fit()
-
-    def _judge(self, refs: Sequence[str]) -> list[JudgedShare | None]:
-        from workbench.views.judged_policies import judge_policies  # late: it imports all of `judge`
-
-        assert self._lab is not None
-        policies = [(ref, (*self._asked.knobs, *self._known.turned.get(ref, ()))) for ref in refs]
-        return judge_policies(self._lab, policies, QUESTIONS)
 
     # Knobs
 
@@ -342,15 +313,16 @@ class LabScreen(Finder[PolicyChange]):
     def _has_knobs(self) -> bool:
         if self.marked == RECORDED:
             self.warning = "recorded is what was sent: it has no knobs"
-        return self.marked is not None and self.marked != RECORDED and self._lab is not None
+        return self.marked is not None and self.marked != RECORDED and self._replays is not None
 
     @work(group="ask")
     async def action_knobs(self) -> None:
         """Change knobs of the marked policy."""
         ref = self.marked
-        if ref is None or not self._has_knobs():
+        if ref is None or self._replays is None or not self._has_knobs():
             return
-        editor = LabKnobs(self.host, self._asked, ref, self._known.turned.get(ref, ()), self._replay)
+        knobs = self._known.turned.get(ref, ())
+        editor = LabKnobs(self.host, self._asked, ref, knobs, self._replays.replay_policy)
         wanted = await self.app.push_screen_wait(editor)
         if wanted is not None and wanted.is_used:
             self.dismiss(wanted)

@@ -1,0 +1,56 @@
+"""The replays behind the lab: a session under many policies, each with the knobs that were changed in the lab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.config.errors import WorkbenchError
+from workbench.context.plan import ContextPlan
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.values import JudgedShare, PolicyRun
+from workbench.sources.source import as_source
+from workbench.tui.screens.what_if import SessionSnapshot
+from workbench.tui.widgets.host import Host
+
+QUESTIONS = 20
+"""How many are asked to judge what the policies keep."""
+
+Knobs = tuple[str, ...]
+
+
+class LabReplays:
+    """Replays and plans in any thread. The session's own knobs apply below those that are given."""
+
+    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
+        source = as_source(asked.name, [*asked.events], live=asked.live, is_file=asked.is_file)
+        source = source._replace(model=asked.model, recorded=asked.recorded is not None)
+        self.source = LabSource(host.services, replace(host.options, model=asked.model), source)
+        self._own_knobs = asked.knobs
+        self._kept: dict[tuple[str, Knobs], PolicyRun] = {}
+        """So that undoing a change is instant."""
+
+    def kept_run(self, ref: str) -> PolicyRun | None:
+        """The run of a policy without changed knobs, if it was made."""
+        return self._kept.get((ref, ()))
+
+    def replay_policy(self, ref: str, knobs: Knobs) -> PolicyRun:
+        if (ref, knobs) not in self._kept:
+            self._kept[ref, knobs] = self.source.run_policy(ref, (*self._own_knobs, *knobs))
+        return self._kept[ref, knobs]
+
+    def attempt_replay(self, ref: str, knobs: Knobs) -> PolicyRun | WorkbenchError:
+        try:
+            return self.replay_policy(ref, knobs)
+        except WorkbenchError as error:
+            return error
+
+    def plan_request(self, number: int, ref: str, knobs: Knobs) -> ContextPlan:
+        return self.source.plan_request(number, ref, (*self._own_knobs, *knobs))
+
+    def judge(self, policies: Sequence[tuple[str, Knobs]]) -> list[JudgedShare | None]:
+        """What the last request under each policy still answers."""
+        from workbench.views.judged_policies import judge_policies  # late: it imports all of `judge`
+
+        asked = [(ref, (*self._own_knobs, *knobs)) for ref, knobs in policies]
+        return judge_policies(self.source, asked, QUESTIONS)
