@@ -26,8 +26,9 @@ from workbench.compaction.preview import loss_words, preview_rows
 from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import printable
 from workbench.tui.compaction import descriptions
+from workbench.tui.compaction.edited_draft import EditedDraft
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
 from workbench.tui.compaction.source import seqs_of, source_page, source_screen
@@ -84,9 +85,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._host = host
         self._by_digest = digest
         self._preview: CompactionPreview | None = None
-        self._draft: SummaryDraft | None = None
-        self._first = ""
-        """The draft before any edit."""
+        self._edited: EditedDraft | None = None
         self._problem = ""
         self._since = 0.0
         self._changing = asyncio.Lock()
@@ -238,23 +237,19 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             self._show_preview(preview)
             self._fail(f"no draft: {error}")
             return
-        # A model's text may contain control characters.
-        self._first = "\n".join(printable_lines(made.summary))
-        self._show_draft(made)
-        self.editor.load_text(self._first)
+        self._edited = EditedDraft(self._host.model, self.editor, made, self._show_draft)
         self.stage = "draft"
         self._fail("; ".join(made.problems))
         self.editor.focus()
 
     def _show_draft(self, draft: SummaryDraft) -> None:
-        """Show another draft: its figures and its audit."""
-        self._draft = draft
+        """Show the figures and the audit of a draft."""
         self._show_note(rows=descriptions.draft_rows(draft, self.status.window))
         self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)
     def _typed(self) -> None:
-        if self.stage == "draft" and self._draft is not None:
+        if self.stage == "draft":
             self._count()
 
     @work(exclusive=True, group="count")
@@ -263,15 +258,8 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         await self._current()
 
     async def _current(self) -> SummaryDraft:
-        """The draft with the current text."""
-        before, text = self._draft, self.editor.text
-        assert before is not None
-        if text == "\n".join(printable_lines(before.summary)):
-            return before
-        draft = await self._host.model.edit_summary(before, text)
-        if text == self.editor.text:
-            self._show_draft(draft)
-        return draft
+        assert self._edited is not None
+        return await self._edited.current()
 
     def action_add(self) -> None:
         """Put back the chosen facts, or all lost ones."""
@@ -280,24 +268,18 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @work(exclusive=True, group="add")
     async def _add(self) -> None:
-        async with self._changing:
-            await self._put_back()
-
-    async def _put_back(self) -> None:
+        assert self._edited is not None
         try:
-            draft = await self._current()
-            chosen = self.facts.chosen or [*draft.audit.lost, *draft.audit.forgotten]
-            if not chosen:
-                self.notify("no facts were lost", markup=False)
-                return
-            made = await self._host.model.put_lost_back(draft, chosen)
+            async with self._changing:
+                draft = await self._edited.current()
+                facts = self.facts.chosen or [*draft.audit.lost, *draft.audit.forgotten]
+                if facts:
+                    await self._edited.put_back(draft, facts)
         except WorkbenchError as error:
             self._fail(str(error))
             return
-        # Replaced, not loaded, so that Ctrl+Z undoes it.
-        self._show_draft(made)
-        self.editor.replace("\n".join(printable_lines(made.summary)), (0, 0), self.editor.document.end)
-        self.notify(f"{len(chosen):,} put back; Ctrl+Z in the summary undoes that", markup=False)
+        done = f"{len(facts):,} put back; Ctrl+Z in the summary undoes that" if facts else "no facts were lost"
+        self.notify(done, markup=False)
 
     def action_judge(self) -> None:
         """Judge the draft, or before there is one the summary that needs no model."""
@@ -333,12 +315,13 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         file, the draft is shown again with the new figures."""
         before = self._preview
         assert before is not None
+        assert self._edited is not None
         try:
             async with self._changing:
                 is_made = await self._host.make_writable()
             if is_made:
                 self._preview = preview = await self._host.model.preview_compaction(True)
-                self._show_draft(await self._host.model.draft_summary(preview, True))
+                self._edited.replace_draft(await self._host.model.draft_summary(preview, True))
                 await self._current()
                 if _same_effect(before, preview):
                     self._accept()
@@ -369,19 +352,13 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             assert self._preview is not None
             self._show_preview(self._preview)
             self._fail("stopped; nothing was changed")
-        elif self.stage == "draft" and self._is_dear:
-            self._throw_away()
+        elif self.stage == "draft" and self._edited is not None and self._edited.is_valuable:
+            self._throw_away(self._edited.is_edited)
         else:
             self.dismiss()
 
-    @property
-    def _is_dear(self) -> bool:
-        """Whether the draft is worth a question: the user edited it or paid for it."""
-        return self.editor.text != self._first or (self._draft is not None and self._draft.cost != 0)
-
     @work(exclusive=True, group="leave")
-    async def _throw_away(self) -> None:
-        edited = self.editor.text != self._first
+    async def _throw_away(self, edited: bool) -> None:
         text = "Discard the draft and your changes?" if edited else "Discard the draft?"
         if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):
             self.dismiss()
