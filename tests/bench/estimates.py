@@ -68,9 +68,9 @@ def compaction_errors(session: RecordedSession, source: Source) -> list[float]:
     for event in source.events:
         if isinstance(event.body, Compaction):
             before = event.body.meta.get("tokens_before")
-            ours = session.estimated_tokens(event.seq - 1)
-            if isinstance(before, int) and before and ours:
-                found.append(abs(ours / before - 1))
+            learnt = any(lesson.mark.upto < event.seq for lesson in session.lessons)
+            if isinstance(before, int) and before and learnt:
+                found.append(abs(session.plan_upto(event.seq - 1).size / before - 1))
     return found
 
 

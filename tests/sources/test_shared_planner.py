@@ -9,9 +9,10 @@ from support.logs import logs
 from workbench.context.load import RECORDED
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Setting, Usage, UserMessage
 from workbench.sources.options import Options
-from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source, number_events
+from workbench.sources.source_setups import make_setup
 
 LATER: tuple[Body, ...] = (UserMessage("and then?"), Override("mask", 1, 3), Compaction(1, 4, "what was said"))
 

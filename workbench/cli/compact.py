@@ -29,9 +29,9 @@ from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.sources.compactors import compactor_for
-from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
+from workbench.sources.source_setups import opening_setup
 from workbench.traces.reading import read_transcript_text
 
 LOST_SHOWN = 12

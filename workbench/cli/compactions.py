@@ -45,9 +45,9 @@ from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
-from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
+from workbench.sources.source_setups import opening_setup
 
 # workbench compactions
 

@@ -26,9 +26,10 @@ from workbench.judge.values import JudgedContext, text_hash
 from workbench.log.events import Compaction, Event
 from workbench.sources.compactors import compactor_for
 from workbench.sources.options import Options
-from workbench.sources.recorded import RecordedSession, make_setup, opening_setup
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source
+from workbench.sources.source_setups import make_setup, opening_setup
 from workbench.wire.event_builder import is_sealed
 
 

@@ -14,9 +14,9 @@ from workbench.log.events import Event, UserMessage
 from workbench.mcp_server.answers import item_words, removed_rows, session_line
 from workbench.mcp_server.asked_context import AskedContext
 from workbench.sources.options import Options
-from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
+from workbench.sources.source_setups import opening_setup
 from workbench.views.compaction_values import PastAudit
 from workbench.views.compaction_view import audit_again
 

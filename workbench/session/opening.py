@@ -26,10 +26,11 @@ from workbench.session.open_session import OpenSession
 from workbench.session.tools import session_toolbox, tools_off
 from workbench.sources.options import Options
 from workbench.sources.planned_under import PlannedUnder, planned_under
-from workbench.sources.recorded import RecordedSession, make_setup, policy_for
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.requests import RequestMarks
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source, knobs_of, names_file, setting_in
+from workbench.sources.source_setups import make_setup, policy_for
 from workbench.views.transcript import Entries
 
 NEW = "new session"

@@ -15,10 +15,10 @@ from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests
-from workbench.sources.recorded import make_setup
 from workbench.sources.requests import RequestMark, is_main
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
+from workbench.sources.source_setups import make_setup
 from workbench.views.compaction_values import PastOffer
 from workbench.views.compaction_view import past_offer
 from workbench.views.context_view import ContextView

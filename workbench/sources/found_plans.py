@@ -10,9 +10,10 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests
-from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
+from workbench.sources.source_setups import make_setup
 
 
 class FoundPlan(NamedTuple):

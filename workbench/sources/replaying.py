@@ -22,12 +22,13 @@ from workbench.models.model_names import is_model_name
 from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.sources.log_places import LogPlaces
 from workbench.sources.options import Options
-from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.replay_answers import ReplayAnswer, priced_row, recorded_answer
 from workbench.sources.replay_sending import ReplayPlace, ReplaySender, proxy_settings
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
+from workbench.sources.source_setups import make_setup
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.requests import RequestBodies

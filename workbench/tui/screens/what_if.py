@@ -16,8 +16,9 @@ from workbench.context.setup import Setup
 from workbench.log.events import Event
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
-from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.recorded import RecordedSession
 from workbench.sources.source import Source
+from workbench.sources.source_setups import make_setup
 from workbench.tui.screens.what_if_bar import plan_part_sizes
 
 if TYPE_CHECKING:
