@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import psutil
@@ -57,6 +58,37 @@ def test_workers_stay_for_many_runs(sources: list[Path]) -> None:
     with LabWorkers(2) as workers:
         first, second = (list(workers.run_tasks(tasks(sources))) for _ in range(2))
     assert first == second
+
+
+def test_few_outcomes_wait_behind_a_slow_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow: Future[TaskOutcome] = Future()
+    begun: list[LabTask] = []
+
+    class SlowFirst:
+        def submit_near(self, near: str, function: object, task: LabTask, run: str) -> Future[TaskOutcome]:
+            begun.append(task)
+            if len(begun) == 1:
+                return slow
+            quick: Future[TaskOutcome] = Future()
+            quick.set_result(TaskOutcome(task))
+            return quick
+
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            pass
+
+    def finish_the_slow_one(outcome: TaskOutcome) -> None:
+        if len(begun) == 4 and not slow.done():
+            slow.set_result(TaskOutcome(begun[0]))
+
+    monkeypatch.setattr(running, "_WAITING", 3)
+    asked = tasks([Path(f"{number}.json") for number in range(20)])
+    with LabWorkers(2) as workers:
+        monkeypatch.setattr(workers, "_executor", SlowFirst())
+        monkeypatch.setattr(workers, "_ahead", 2)
+        outcomes = workers.run_tasks(asked, finish_the_slow_one)
+        first = next(outcomes)
+        assert len(begun) == 4
+        assert [first.task, *(outcome.task for outcome in outcomes)] == asked
 
 
 def test_a_broken_source_is_an_outcome_and_the_others_go_on(sources: list[Path], tmp_path: Path) -> None:

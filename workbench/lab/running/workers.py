@@ -35,6 +35,8 @@ Progress = Callable[[TaskOutcome], object]
 T = TypeVar("T")
 _AHEAD = 1_024
 """Tasks that a cluster has at a time, which is more than it has workers."""
+_WAITING = 1_000
+"""Outcomes that may wait for an earlier task. If there are more, no new task is begun, so that memory stays bounded."""
 SECONDS = 1e-7
 """About how long a replay takes per byte of the source. Few are faster."""
 START = 1.5
@@ -98,7 +100,8 @@ class LabWorkers:
         coming = iter(enumerate(tasks))
         for at in range(len(tasks)):
             while at not in outcomes:
-                for number, task in islice(coming, self._ahead - len(running)):
+                free = min(self._ahead - len(running), _WAITING - len(outcomes))
+                for number, task in islice(coming, max(0, free)):
                     known = kept.find_known(task) if kept is not None else KnownTask(task)
                     if self._executor is None and known.rest is not None:
                         self._executor = self._started(self._best_cluster(tasks[number:], kept))
