@@ -124,21 +124,9 @@ class ReplyInProgress:
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
         """The usage of the request. If the provider reported none, our own count of the reply is used."""
-        reported = self.reported
-        if reported is None:
-            return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)
-        return Usage(
-            self.model,
-            estimate,
-            reported.prompt,
-            reported.cached,
-            reported.cache_write,
-            reported.completion,
-            reported.reasoning,
-            reported.cost,
-            seconds,
-            upto,
-        )
+        if self.reported is not None:
+            return self.reported.as_usage(self.model, estimate, seconds=seconds, upto=upto)
+        return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)
 
 
 class DraftKeeper:

@@ -245,17 +245,9 @@ class Summariser:
 
     def _usage(self, each: SummaryRequest, text: str, reported: Reported | None) -> Usage:
         model, tokens = self._setup.model, each.plan.totals.tokens
-        if reported is None:
-            return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)
-        return Usage(
-            model,
-            tokens,
-            reported.prompt,
-            reported.cached,
-            reported.cache_write,
-            reported.completion,
-            cost=reported.cost,
-        )
+        if reported is not None:
+            return reported.as_usage(model, tokens)
+        return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)
 
 
 def _refused(failure: ModelFailure) -> CompactionRefused:

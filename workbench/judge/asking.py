@@ -85,15 +85,7 @@ class AskedModel:
         text, reported = await self._whole_answer(plan, most)
         used = Usage(self.name, tokens, completion=counter.count(text).tokens)
         if reported is not None:
-            used = Usage(
-                self.name,
-                tokens,
-                reported.prompt,
-                reported.cached,
-                reported.cache_write,
-                reported.completion,
-                cost=reported.cost,
-            )
+            used = reported.as_usage(self.name, tokens)
         cost = cost_of([used], self.catalogue)
         spending.note_cost(cost)
         return JudgeReply(text, tokens if used.prompt is None else used.prompt, used.completion, cost)

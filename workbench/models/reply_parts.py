@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from workbench.log.events import Usage
+
 Reason = Literal["stop", "length", "tool_calls", "refused"]
 
 
@@ -39,6 +41,10 @@ class Reported(NamedTuple):
     cache_write: int = 0
     reasoning: int = 0
     cost: float | None = None
+
+    def as_usage(self, model: str, estimate: int, *, seconds: float | None = None, upto: int = 0) -> Usage:
+        """As an event. `estimate`: our own count of the request."""
+        return Usage(model, estimate, **self._asdict(), seconds=seconds, upto=upto)
 
 
 class Finished(NamedTuple):
