@@ -16,7 +16,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
-from workbench.config.plugins import PROBLEMS
+from workbench.config.plugins import PROBLEMS, PluginProblems
 from workbench.sources.services import Services
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -93,7 +93,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_plugin_problems() -> Iterator[None]:
     """A test hears of no plug-in that was broken in another one."""
     yield
-    PROBLEMS.forget_all()
+    vars(PROBLEMS).update(vars(PluginProblems()))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from workbench.log.events import Failure, UserMessage
 from workbench.sources.source import file_logs
 from workbench.traces.formats import FORMATS, KNOWN, read_conversations
 from workbench.traces.reading import read_json
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 
 
 @pytest.mark.parametrize("name", SAMPLES)

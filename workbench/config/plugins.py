@@ -61,12 +61,6 @@ class PluginProblems:
             self._shown = len(self._found)
         return [str(each) for each in fresh]
 
-    def forget_all(self) -> None:
-        """Forget what was found, as if this were another process."""
-        with self._lock:
-            self._found.clear()
-            self._shown = 0
-
 
 PROBLEMS = PluginProblems()
 

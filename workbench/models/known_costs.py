@@ -1,13 +1,21 @@
-"""What a request cost, and the one rule for sums of costs of which some are not known."""
+"""What a request cost, and the rules for costs that are not known."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from workbench.models.catalogue import Catalogue  # late: a kept table of usage needs no prices
 
 CostSource = Literal["reported", "prices", "unknown"]
+
+_MOST = 1e9
+"""The largest believable cost of a request."""
+
+
+def known_cost(value: Any) -> float | None:
+    """A cost as another program reports it; None for anything that is not a price."""
+    return value if type(value) in (int, float) and 0 <= value < _MOST else None
 
 
 def known_part(cost: float, requests: int, uncosted: int) -> float | None:

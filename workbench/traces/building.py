@@ -34,7 +34,7 @@ from workbench.log.events import (
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
 from workbench.traces.references import LEFT_OUT
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.event_builder import EventBuilder
 from workbench.wire.values import cleaned

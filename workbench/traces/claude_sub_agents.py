@@ -22,7 +22,7 @@ from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
 from workbench.traces.claude_sub_agent_files import AFTER, BEFORE, claude_sub_agent_files
 from workbench.traces.companion_files import read_files
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, text_in
 
 _ABOUT = ".meta.json"

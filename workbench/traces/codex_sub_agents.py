@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
 from workbench.traces.companion_files import MOST
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, number_in, text_in
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from workbench.traces.companion_files import read_files
 from workbench.traces.gemini_sub_agents import gemini_reports, gemini_sub_agent_files, names_in
 from workbench.traces.histories import History, NamedContent, content_texts, parts_with_key
 from workbench.traces.reading import Document
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 NAME = agent_names.GEMINI_CLI

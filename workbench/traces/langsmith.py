@@ -16,7 +16,7 @@ from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
 NAME = "LangSmith"

@@ -29,7 +29,7 @@ from workbench.log.events import (
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import content_from, dict_in, json_text, list_in, number_in, other_part, part_of, text_in
 
 NAME = agent_names.LLM

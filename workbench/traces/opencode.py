@@ -23,12 +23,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
+from workbench.models.known_costs import known_cost
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
-from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
 NAME = agent_names.OPENCODE

@@ -18,9 +18,9 @@ from typing import Any
 
 from workbench.config.text import without_surrogates
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
+from workbench.models.known_costs import known_cost
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.traces.times_and_costs import known_cost
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
 NAME = "pydantic-ai"

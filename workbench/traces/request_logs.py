@@ -23,7 +23,7 @@ from workbench.traces.building import Recording
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.dialects import DIALECT_REGISTRY, DIALECTS, from_stream
 from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in

@@ -25,7 +25,7 @@ from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
 from workbench.traces.span_callers import SpanCaller, SpanCallers, id_in
 from workbench.traces.span_messages import instructions_in, messages_in, tokens_in, tools_in
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, number_in, parsed, text_in
 
 NAME = "OpenTelemetry spans"

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
+from workbench.models.known_costs import known_cost
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.usage.claude_report_lines import ClaudeLine, ClaudeMessage, ClaudeReport, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 from msgspec.structs import fields
 
 from workbench.traces.codex_sub_agents import started_by
-from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.traces.written_times import epoch_milliseconds
 from workbench.usage.codex_report_lines import (
     CodexInfo,
     CodexLimits,

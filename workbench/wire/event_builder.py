@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import Body, Compaction, Content, SlotContent, ToolCall, ToolResult, Unknown, Usage
+from workbench.models.known_costs import known_cost
 from workbench.wire.values import cleaned, dict_in, json_text, text_in
 
 AT_PROVIDER: Final = "at_provider"
@@ -82,11 +83,4 @@ def usage_report(model: str, prompt: int, completion: int, **more: Any) -> Usage
 
 def cost_in(value: Any, key: str) -> float | None:
     """The price under a key; None if there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < _MOST:
-        return None
-    return float(found)
-
-
-_MOST = 1e9
-"""The upper limit of a plausible price: a higher number is ignored."""
+    return known_cost(value.get(key)) if isinstance(value, dict) else None

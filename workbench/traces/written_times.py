@@ -1,12 +1,9 @@
-"""Times and costs as other programs write them."""
+"""Times as other programs write them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
-
-_MOST = 1e9
-"""The largest believable cost of a request."""
 
 
 def epoch_milliseconds(value: Any) -> int:
@@ -23,8 +20,3 @@ def epoch_milliseconds(value: Any) -> int:
     while value >= 1e14:  # microseconds and nanoseconds
         value /= 1000
     return int(value if value >= 1e11 else value * 1000)
-
-
-def known_cost(value: Any) -> float | int | None:
-    """The cost of a request in a file; None for a value that is not a price."""
-    return value if type(value) in (int, float) and 0 <= value < _MOST else None
