@@ -154,7 +154,7 @@ THINGS = (
     "wire",
 )
 """The folders in which no class is named after an activity alone. Folders join when they are clean, and never leave."""
-NOUNS = ("Reasoning", "Setting", "Summarising", "Thinking", "Waiting")
+NOUNS = ("Reasoning", "Setting")
 """Events, and steps of a turn."""
 
 

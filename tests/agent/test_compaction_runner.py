@@ -16,7 +16,7 @@ from support.validity import problems
 from support.waiting import GIVE_UP
 from workbench.agent.hooks import Hooks
 from workbench.agent.loop import Agent
-from workbench.agent.steps import Planned, Step, Summarising
+from workbench.agent.steps import CompactionRunning, RequestPlanned, TurnStep
 from workbench.compaction.record import read_record
 from workbench.compaction.undo import undo_change
 from workbench.compaction.values import CompactionDecision
@@ -57,7 +57,7 @@ def talk(turns: int, tokens: int = 400) -> list[Body]:
     ]
 
 
-async def settled(agent: Agent) -> list[Step]:
+async def settled(agent: Agent) -> list[TurnStep]:
     return [step async for step in agent.settle()]
 
 
@@ -73,7 +73,7 @@ async def test_after_a_turn_it_compacts_by_itself_where_nobody_can_be_asked(
     before = made.plan.totals.tokens
     steps = await settled(made)
     (compaction,) = bodies(steps, Compaction)
-    assert next(step.progress.stage for step in steps if isinstance(step, Summarising)) == "selecting"
+    assert next(step.progress.stage for step in steps if isinstance(step, CompactionRunning)) == "selecting"
     assert compaction.meta["trigger"] == "threshold"
     assert compaction.meta["tokens_before"] == before
     assert compaction.meta["tokens_after"] == made.plan.totals.tokens < before * 0.9
@@ -101,7 +101,7 @@ async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     assert user.asked == [f"Context usage at {total / window:.0%} ({total:,}/{window:,} tokens). Compact conversation?"]
     steps = await said(made, "list the files here")
     assert len(bodies(steps, AssistantMessage)) >= 1
-    assert len([step for step in steps if isinstance(step, Planned)]) == 2
+    assert len([step for step in steps if isinstance(step, RequestPlanned)]) == 2
     assert len(user.asked) == 1, "two requests of one turn, and no question between them"
     assert bodies(await settled(made), Compaction) == []
     assert bodies(await settled(made), Compaction) != []
@@ -117,7 +117,7 @@ async def test_after_a_no_the_longest_results_are_cut_and_the_turn_goes_on(
     made = agent(session, project, gateway, policy="confirm", window=8_000, means={"ask_first": user})
     steps = await said(made, "list the files here")
     assert bodies(steps, Failure) == bodies(steps, Compaction) == []
-    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    plans = [step.plan for step in steps if isinstance(step, RequestPlanned)]
     assert all(plan.verdict.fits and plan.cut_to_fit for plan in plans)
     assert len(plans) == 2
     assert len(user.asked) == 1, "once in a turn, because the request can be sent"
@@ -136,7 +136,7 @@ async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: P
         for message in ("read a.txt", "read b.txt", "say hello", "say it again"):
             steps = await said(made, message)
             assert bodies(steps, Failure) == []
-            plans += [step.plan for step in steps if isinstance(step, Planned)]
+            plans += [step.plan for step in steps if isinstance(step, RequestPlanned)]
             assert await settled(made) == []
         await gateway.close()
     bounds = [received.body.get("max_tokens") for received in server.requests]
@@ -174,7 +174,7 @@ async def test_a_request_that_does_not_fit_is_made_to_fit(session: Session, proj
     (compaction, *_) = bodies(steps, Compaction)
     assert compaction.meta["trigger"] == "overflow"
     assert bodies(steps, Failure) == []
-    assert all(step.plan.verdict.fits for step in steps if isinstance(step, Planned))
+    assert all(step.plan.verdict.fits for step in steps if isinstance(step, RequestPlanned))
     assert bodies(steps, AssistantMessage)[-1].finish == "stop"
 
 
@@ -189,7 +189,7 @@ async def test_a_long_turn_is_compacted_while_it_goes_on(session: Session, proje
     assert bodies(steps, Failure) == []
     assert bodies(steps, AssistantMessage)[-1].content == "done"
     for step in steps:
-        if isinstance(step, Planned):
+        if isinstance(step, RequestPlanned):
             assert step.plan.verdict.fits
             assert problems(render_messages(step.plan)) == []
             assert render_messages(step.plan)[-1]["role"] in ("user", "tool")

@@ -14,7 +14,7 @@ import pytest
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent
 from workbench.agent.serving import Fallbacks, Prepared
-from workbench.agent.steps import Appended, Planned, Step, Switched, Waiting
+from workbench.agent.steps import EventAppended, ModelSwitched, RequestPlanned, TurnStep, WaitingToRetry
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.config.errors import WorkbenchError
@@ -26,8 +26,8 @@ from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ELSEWHERE, Category
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.retry import Schedule
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.retry import RetrySchedule
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
@@ -68,7 +68,7 @@ class Stage:
     servers: dict[str, RehearsalServer]
     prepared: list[str] = field(default_factory=list)
 
-    async def say(self, message: str) -> list[Step]:
+    async def say(self, message: str) -> list[TurnStep]:
         async with aclosing(self.agent.turn(message)) as steps:
             return [step async for step in steps]
 
@@ -83,7 +83,7 @@ async def stage(
     models: dict[str, list[dict[str, Any]]],
     *,
     tries: int = 1,
-    patience: Patience | None = None,
+    patience: SilenceLimits | None = None,
     broken: str = "",
 ) -> AsyncIterator[Stage]:
     """`models`: the script of each, in the order in which they are asked. `broken`: one that cannot be prepared.
@@ -103,23 +103,23 @@ async def stage(
             prepared.append(model)
             if model == broken:
                 raise WorkbenchError(f"{model}: no such thing")
-            return setup_of(model), endpoint(model), Patience()
+            return setup_of(model), endpoint(model), SilenceLimits()
 
         own, *others = models
         gateway = Gateway(endpoint(own), patience)
         stack.push_async_callback(gateway.close)
         fallbacks = await stack.enter_async_context(Fallbacks(others, prepare))
-        schedule = Schedule(tries=tries, first_wait=0.01, jitter=0)
+        schedule = RetrySchedule(tries=tries, first_wait=0.01, jitter=0)
         means = TurnServices(gateway, Toolbox(folder), Approvals(), schedule=schedule, fallbacks=fallbacks)
         yield Stage(Agent(session, setup_of(own), means), servers, prepared)
 
 
-def bodies(steps: list[Step], kind: type) -> list[Any]:
-    return [step.event.body for step in steps if isinstance(step, Appended) and isinstance(step.event.body, kind)]
+def bodies(steps: list[TurnStep], kind: type) -> list[Any]:
+    return [step.event.body for step in steps if isinstance(step, EventAppended) and isinstance(step.event.body, kind)]
 
 
-def plans(steps: list[Step]) -> list[tuple[str, int]]:
-    return [(step.plan.model, step.plan.limits.window) for step in steps if isinstance(step, Planned)]
+def plans(steps: list[TurnStep]) -> list[tuple[str, int]]:
+    return [(step.plan.model, step.plan.limits.window) for step in steps if isinstance(step, RequestPlanned)]
 
 
 async def test_the_next_model_answers_planned_for_its_own_window(session: Session, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_the_next_model_answers_planned_for_its_own_window(session: Sessio
     async with stage(session, tmp_path, script) as on:
         steps = await on.say("hello")
     assert plans(steps) == [("first", 100_000), ("second", 64_000)]
-    [switched] = [step for step in steps if isinstance(step, Switched)]
+    [switched] = [step for step in steps if isinstance(step, ModelSwitched)]
     assert (switched.model, switched.instead_of, switched.failure.category) == ("second", "first", "authentication")
     [answer], [usage], [failure] = bodies(steps, AssistantMessage), bodies(steps, Usage), bodies(steps, Failure)
     assert (answer.content, answer.model, usage.model) == ("here I am", "second", "second")
@@ -160,7 +160,7 @@ async def test_the_rest_of_the_turn_stays_with_it_and_the_next_turn_goes_home(se
 async def test_only_what_another_model_can_mend_goes_elsewhere(
     session: Session, tmp_path: Path, category: Category
 ) -> None:
-    patience = Patience(first=0.5) if category == "timeout" else None
+    patience = SilenceLimits(first=0.5) if category == "timeout" else None
     script = {"first": [{"fault": FAULTS[category]}] * 2, "second": [{"reply": "yes"}]}
     async with stage(session, tmp_path, script, patience=patience) as on:
         steps = await on.say("hello")
@@ -176,7 +176,7 @@ async def test_retries_come_first(session: Session, tmp_path: Path) -> None:
     assert on.asked("first") == 3
     assert on.asked("second") == 1
     kinds = [type(step) for step in steps]
-    assert kinds.index(Waiting) < kinds.index(Switched)
+    assert kinds.index(WaitingToRetry) < kinds.index(ModelSwitched)
 
 
 async def test_what_one_model_began_no_other_finishes(session: Session, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ async def test_all_are_tried_in_order_and_the_last_failure_ends_the_turn(session
         steps = await on.say("hello")
     assert [model for model, _ in plans(steps)] == ["first", "second", "third"]
     assert [failure.category for failure in bodies(steps, Failure)] == ["authentication", "overloaded", "unknown_model"]
-    assert isinstance(steps[-1], Appended)
+    assert isinstance(steps[-1], EventAppended)
     assert not bodies(steps, AssistantMessage)
 
 
@@ -207,7 +207,7 @@ async def test_one_that_cannot_be_prepared_or_is_too_small_is_passed_over(sessio
     script = {"first": [{"fault": "status 401"}], "second": answers, "tiny": answers, "third": answers}
     async with stage(session, tmp_path, script, broken="second") as on:
         steps = await on.say("hello " * 800)
-    assert [step.model for step in steps if isinstance(step, Switched)] == ["second", "tiny", "third"]
+    assert [step.model for step in steps if isinstance(step, ModelSwitched)] == ["second", "tiny", "third"]
     categories = [failure.category for failure in bodies(steps, Failure) if failure.category != "compaction"]
     assert categories == ["authentication", "connection", "does_not_fit"]
     assert bodies(steps, AssistantMessage)[-1].model == "third"

@@ -12,13 +12,13 @@ from support.agents import agent, bodies, said
 from support.requirements import requirement
 from support.validity import problems
 from workbench.agent.calls import CANCELLED
-from workbench.agent.steps import Appended, Planned, Streamed
+from workbench.agent.steps import EventAppended, PartStreamed, RequestPlanned
 from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snapshot, ToolCall, ToolResult, Usage
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
@@ -35,12 +35,14 @@ async def test_a_turn_reads_in_parallel_and_answers(session: Session, project: P
     assert {"print('a')", "print('b')"} == {result.content.strip() for result in results}
     answers = bodies(steps, AssistantMessage)
     assert answers[-1].finish == "stop"
-    streamed = "".join(step.part.text for step in steps if isinstance(step, Streamed) and isinstance(step.part, Text))
+    streamed = "".join(
+        step.part.text for step in steps if isinstance(step, PartStreamed) and isinstance(step.part, TextPiece)
+    )
     assert streamed == "".join(answer.content for answer in answers)
     usage = bodies(steps, Usage)
-    assert len(usage) == len([step for step in steps if isinstance(step, Planned)]) == 2
+    assert len(usage) == len([step for step in steps if isinstance(step, RequestPlanned)]) == 2
     assert all(use.prompt == use.estimate for use in usage), "the rehearsal model counts as we do"
-    assert steps[-1] == Appended(session.events()[-1])
+    assert steps[-1] == EventAppended(session.events()[-1])
 
 
 async def test_what_arrives_at_the_server_is_the_plans_request(session: Session, project: Path) -> None:
@@ -50,7 +52,7 @@ async def test_what_arrives_at_the_server_is_the_plans_request(session: Session,
         gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
         steps = await said(agent(session, project, gateway, model="rehearsal-over-http"), "look 測試 🙂")
         await gateway.close()
-    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    plans = [step.plan for step in steps if isinstance(step, RequestPlanned)]
     assert len(server.requests) == len(plans) == 2
     for recorded, plan in zip(server.requests, plans, strict=True):
         sent = [
@@ -82,7 +84,7 @@ async def test_a_snapshot_is_taken_before_the_first_write(session: Session, proj
     refused = await said(agent(session, project, gateway), "write c.txt: hello")
     assert bodies(refused, Snapshot) == [], "nothing is done in a repository before it is allowed"
     steps = await said(agent(session, project, gateway, allow=["write_file"]), "write c.txt: hello")
-    kinds = [type(step.event.body) for step in steps if isinstance(step, Appended)]
+    kinds = [type(step.event.body) for step in steps if isinstance(step, EventAppended)]
     assert kinds.index(Snapshot) < kinds.index(ToolResult)
 
 
@@ -121,7 +123,7 @@ async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_m
     steps = await said(talking, "one more" + " word" * 8_000)
     assert bodies(steps, Setting) == [Setting("window", {"model": "rehearsal", "tokens": 20_000, "source": "provider"})]
     assert bodies(steps, AssistantMessage)[-1].finish == "stop"
-    plans = [step.plan for step in steps if isinstance(step, Planned)]
+    plans = [step.plan for step in steps if isinstance(step, RequestPlanned)]
     assert [plan.limits.window_source for plan in plans] == ["built-in", "provider"]
     assert plans[1].totals.tokens <= 20_000 < plans[0].totals.tokens
 
@@ -130,7 +132,7 @@ async def test_interrupting_keeps_what_came(session: Session, project: Path, gat
     rehearse(Script([{"reply": "a long answer " * 50, "chunk": 10, "fault": "stall"}]))
     async with aclosing(agent(session, project, gateway).turn("hello")) as steps:
         async for step in steps:
-            if isinstance(step, Streamed):
+            if isinstance(step, PartStreamed):
                 break
     last = session.events()[-1].body
     assert isinstance(last, AssistantMessage)
@@ -146,7 +148,7 @@ async def test_calls_that_are_interrupted_have_a_result_that_says_so(
 
     async def read() -> None:
         async for step in turn:
-            if isinstance(step, Appended):
+            if isinstance(step, EventAppended):
                 steps.append(step.event.body)
 
     task = asyncio.create_task(read())
@@ -166,7 +168,7 @@ async def test_a_turn_ends_at_its_limit(session: Session, project: Path, gateway
     step = {"calls": [{"tool": "list_files", "arguments": {}}], "repeat": 9}
     rehearse(Script([step]))
     steps = await said(agent(session, project, gateway, sets=["turn.max_iterations=3"]), "go on for ever")
-    assert len([step for step in steps if isinstance(step, Planned)]) == 3
+    assert len([step for step in steps if isinstance(step, RequestPlanned)]) == 3
     assert bodies(steps, Failure)[-1].category == "iterations"
 
 
@@ -190,11 +192,11 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
     long = agent(session, project, gateway, policy=policy, window=32_000, sets=["turn.max_iterations=201"])
     count = 0
     async for step in long.turn("read them all"):
-        if isinstance(step, Planned):
+        if isinstance(step, RequestPlanned):
             count += 1
             assert step.plan.verdict.fits, step.plan.verdict.why
             assert problems(render_messages(step.plan)) == []
-        assert not (isinstance(step, Appended) and isinstance(step.event.body, Failure)), step
+        assert not (isinstance(step, EventAppended) and isinstance(step.event.body, Failure)), step
     assert count == 201
 
 
@@ -205,7 +207,7 @@ async def test_in_anthropics_dialect_the_same_conversation_arrives(session: Sess
         gateway = Gateway(Endpoint(server.url, "key", "anthropic"))
         steps = await said(agent(session, project, gateway, model="claude-sonnet-4-5"), "look 測試 🙂")
         await gateway.close()
-    plan = [step.plan for step in steps if isinstance(step, Planned)][-1]
+    plan = [step.plan for step in steps if isinstance(step, RequestPlanned)][-1]
     body = server.requests[-1].body
     assert server.requests[-1].path == "/v1/messages"
     system, *spoken = render_messages(plan)

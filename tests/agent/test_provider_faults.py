@@ -10,7 +10,7 @@ import pytest
 from support.agents import agent, bodies, said
 from support.hostile import DIALECTS, Anthropic, Call, Dialect, Hostile, OpenAI, endpoint, head, hostile, redirect
 from workbench.agent.loop import Agent
-from workbench.agent.steps import Planned, Step
+from workbench.agent.steps import RequestPlanned, TurnStep
 from workbench.log.events import AssistantMessage, Failure, Setting, ToolCall, ToolResult, Usage
 from workbench.log.session import Session
 from workbench.models.failures import ELSEWHERE
@@ -124,8 +124,8 @@ async def test_that_something_is_kept_is_said_where_something_came(
 LONG = {OpenAI: "maximum context length is {} tokens", Anthropic: "prompt is too long: {0}9 tokens > {0} maximum"}
 
 
-def windows(steps: list[Step]) -> list[int]:
-    return [step.plan.limits.window for step in steps if isinstance(step, Planned)]
+def windows(steps: list[TurnStep]) -> list[int]:
+    return [step.plan.limits.window for step in steps if isinstance(step, RequestPlanned)]
 
 
 @pytest.mark.parametrize("complaint", ["413", "no figure", "0", "1", "1023", "9" * 30])

@@ -30,9 +30,9 @@ from workbench.judge.runner import JudgeRun
 from workbench.judge.values import JudgedContext, ProbeAnswer
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import Part
-from workbench.models.retry import Schedule
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import ReplyPart
+from workbench.models.retry import RetrySchedule
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer
 from workbench.sources.replay_sending import ReplaySender
@@ -80,7 +80,9 @@ class KeepingGateway(Gateway):
         super().__init__(endpoint)
         self.sent: list[Mapping[str, Any]] = []
 
-    def stream(self, request: Mapping[str, Any], *, patience: Patience | None = None) -> AsyncGenerator[Part, None]:
+    def stream(
+        self, request: Mapping[str, Any], *, patience: SilenceLimits | None = None
+    ) -> AsyncGenerator[ReplyPart, None]:
         self.sent.append(request)
         return super().stream(request, patience=patience)
 
@@ -89,7 +91,7 @@ async def _judge(source: JudgedSource, url: str, folder: Path) -> float:
     """The processor's time for a request, over a whole judgement of a context with everything in it; without what it
     takes to send the same requests once more."""
     gateway = KeepingGateway(Endpoint(url, "key", "openai", plain=True))
-    model = AskedModel(without_stages(setup_of("answerer")), gateway, Catalogue(), Schedule())
+    model = AskedModel(without_stages(setup_of("answerer")), gateway, Catalogue(), RetrySchedule())
     await model.ask_model(judge_prompt(PROBES), ("warm up",), 10, Spending())
     gateway.sent.clear()
     everything = JudgedContext("all", tuple(source.blocks), 1)

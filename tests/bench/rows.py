@@ -28,7 +28,7 @@ from workbench.tui.inspector.row_list import RowList
 from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES
 from workbench.views.context_view import ContextView
-from workbench.views.values import Live
+from workbench.views.values import LiveAnswer
 
 SIZE = (120, 40)
 APPENDS = 30
@@ -133,7 +133,9 @@ async def _grown(first: ContextView, steps: Sequence[ContextView], whole: bool, 
         idle, busy = [], []
         for number, shown in enumerate(steps):
             idle.append(await _waited(pilot, lambda: None))
-            step = partial(setattr, app, *(("live", Live("1", text="word " * number)) if live else ("shown", shown)))
+            step = partial(
+                setattr, app, *(("live", LiveAnswer("1", text="word " * number)) if live else ("shown", shown))
+            )
             busy.append(await _waited(pilot, step))
     return max(median(busy) - median(idle), 1e-6)
 

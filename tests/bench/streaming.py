@@ -20,7 +20,7 @@ from bench.harness import Rounds, Row, Scale, beside, now, wall
 from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import until
 from workbench.session.observable import ObservableSession
-from workbench.views.values import Activity, Live
+from workbench.views.values import Activity, LiveAnswer
 
 PIECE = 5
 """Characters of a chunk: 20,000 in 4,000."""
@@ -73,7 +73,7 @@ async def _ours(text: str) -> tuple[float, float]:
         app.activity = Activity("answering")
         async with _measured() as figures:
             for end in range(PIECE, len(text) + PIECE, PIECE):
-                updates.change_state(live=Live("1", "", text[:end]))
+                updates.change_state(live=LiveAnswer("1", "", text[:end]))
                 await asyncio.sleep(PACE)
             entries = [*app.transcript.entries, *said(("ai", text), first=21)]
             updates.change_state(transcript=ListTranscript(entries), live=None)

@@ -19,7 +19,7 @@ from bench.harness import Row, Scale, Work, Yardstick, beside, in_units, now, ro
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent
-from workbench.agent.steps import Planned
+from workbench.agent.steps import RequestPlanned
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
@@ -30,7 +30,7 @@ from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 
 PEER = "bare litellm"
 MODEL = "rehearsal-over-http"
@@ -71,7 +71,7 @@ def turn(scale: Scale) -> Iterator[Row]:
             async def ours() -> float:
                 start = wall()
                 async for step in talking.turn(QUESTION):
-                    if isinstance(step, Planned):
+                    if isinstance(step, RequestPlanned):
                         plan = step.plan
                 spent = wall() - start
                 sent.update(render_request(plan))
@@ -122,7 +122,7 @@ Texts = Callable[[Gateway, Mapping[str, Any]], AsyncIterator[str]]
 
 async def _texts(gateway: Gateway, asked: Mapping[str, Any]) -> AsyncIterator[str]:
     async for part in gateway.stream(asked):
-        if isinstance(part, Text):
+        if isinstance(part, TextPiece):
             yield part.text
 
 

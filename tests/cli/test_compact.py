@@ -19,7 +19,7 @@ from support.talk import iterations, words
 from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.continuation import PREFACE
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.prompts import recall_note
 from workbench.log.codec import decode_event
 from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Failure, Setting, UserMessage
@@ -318,8 +318,8 @@ def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, t
 
 
 def test_only_stages_are_printed_as_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    compact.print_progress(Progress("summarising", 2, 3))
-    compact.print_progress(Progress("summarising", 2, 3, 40))
+    compact.print_progress(CompactionProgress("summarising", 2, 3))
+    compact.print_progress(CompactionProgress("summarising", 2, 3, 40))
     assert capsys.readouterr().err == "· summarising part 2 of 3\n"
 
 

@@ -13,7 +13,7 @@ from support.ranges import range_of, range_of_log
 from support.requirements import requirement
 from support.talk import named_turns, preset
 from workbench.compaction.audit import HEADING, audit_summary, summary_with_lost
-from workbench.compaction.values import Audit, CompactionRefused, Fact, SelectedRange
+from workbench.compaction.values import CompactionRefused, Fact, SelectedRange, SummaryAudit
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, UserMessage
 
 
@@ -22,7 +22,7 @@ def everything(bodies: Sequence[Body]) -> SelectedRange:
     return range_of([*bodies, *named_turns([1])], preset("confirm"))
 
 
-def audited(text: str, summary: str) -> Audit:
+def audited(text: str, summary: str) -> SummaryAudit:
     """The audit of a summary of what a user said."""
     return audit_summary(everything([UserMessage(text)]), summary)
 
@@ -82,7 +82,7 @@ def test_a_shortened_path_counts_only_when_it_is_unambiguous() -> None:
 
 def test_each_fact_names_the_event_it_came_from_and_the_score_is_the_share_kept() -> None:
     found = audit_summary(everything([UserMessage("edit src/app.py"), AssistantMessage("then lib/b.py")]), "src/app.py")
-    assert found == Audit(0.5, (Fact("src/app.py", "path", "e00001"),), (Fact("lib/b.py", "path", "e00002"),))
+    assert found == SummaryAudit(0.5, (Fact("src/app.py", "path", "e00001"),), (Fact("lib/b.py", "path", "e00002"),))
 
 
 def test_what_a_list_has_no_room_for_is_counted_where_it_is_lost() -> None:
@@ -95,7 +95,7 @@ def test_what_a_list_has_no_room_for_is_counted_where_it_is_lost() -> None:
 
 
 def test_nothing_to_lose_is_nothing_lost() -> None:
-    assert audited("hello", "") == Audit(1.0, (), ())
+    assert audited("hello", "") == SummaryAudit(1.0, (), ())
 
 
 def test_a_decision_of_the_summary_before_that_this_one_drops_is_listed() -> None:

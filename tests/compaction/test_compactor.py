@@ -23,7 +23,7 @@ from workbench.compaction import facts, requests
 from workbench.compaction import progress as progress_module
 from workbench.compaction.compactor import NO_MODEL, TOO_WEAK, Compactor, draft_meta
 from workbench.compaction.preview import SHORTEST
-from workbench.compaction.progress import Progress, ReportProgress, Stage
+from workbench.compaction.progress import CompactionProgress, ReportProgress, Stage
 from workbench.compaction.prompts import load_prompt
 from workbench.compaction.record import read_record
 from workbench.compaction.summariser import run_with_progress
@@ -221,10 +221,10 @@ async def test_a_prompt_that_cannot_be_read_does_not_end_the_session() -> None:
 
 
 async def test_progress_is_told_in_order_and_from_the_callers_thread() -> None:
-    told: list[Progress] = []
+    told: list[CompactionProgress] = []
     threads: set[int] = set()
 
-    def tell(step: Progress) -> None:
+    def tell(step: CompactionProgress) -> None:
         told.append(step)
         threads.add(threading.get_ident())
 
@@ -238,7 +238,7 @@ async def test_progress_is_told_in_order_and_from_the_callers_thread() -> None:
 
 async def test_progress_goes_forward_and_every_count_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "EVERY", 7)
-    told: list[Progress] = []
+    told: list[CompactionProgress] = []
     async with Provider(says("They ", "fixed bugs.")) as provider:
         made, events = compactor(provider.url), number(work(8))
         preview = made.preview(events, "manual", progress=told.append)
@@ -275,14 +275,14 @@ async def test_whoever_stops_waiting_stops_the_work(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
-    said: list[Progress] = []
+    said: list[CompactionProgress] = []
     going, go, spoken = asyncio.Event(), threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
     def work_on(tell: ReportProgress) -> None:
         loop.call_soon_threadsafe(going.set)
         go.wait()
-        tell(Progress("selecting"))
+        tell(CompactionProgress("selecting"))
         spoken.set()
 
     waiting = asyncio.create_task(run_with_progress(work_on, said.append))

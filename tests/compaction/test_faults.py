@@ -26,7 +26,7 @@ from workbench.compaction.values import SummaryDraft
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.log.session import Session
 from workbench.log.store import Store
-from workbench.models.gateway import Patience
+from workbench.models.gateway import SilenceLimits
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
@@ -55,7 +55,7 @@ async def compacted(session: Session, made: Compactor) -> SummaryDraft:
     return draft
 
 
-async def faulty(session: Session, *answers: Answer, patience: Patience | None = None) -> SummaryDraft:
+async def faulty(session: Session, *answers: Answer, patience: SilenceLimits | None = None) -> SummaryDraft:
     async with Provider(*answers) as provider:
         return await compacted(session, compactor(provider.url, patience=patience))
 
@@ -106,7 +106,7 @@ async def test_the_digest_takes_over_when_the_model_fails(session: Session, answ
 
 
 async def test_a_model_that_stays_silent_is_given_up(session: Session) -> None:
-    draft = await faulty(session, Answer(silence=asyncio.Event()), patience=Patience(first=0.3, between=60))
+    draft = await faulty(session, Answer(silence=asyncio.Event()), patience=SilenceLimits(first=0.3, between=60))
     assert draft.made_by == "digest"
     assert re.match("timeout: (?!timeout)", draft.problems[0])
 

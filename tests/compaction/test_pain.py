@@ -16,7 +16,7 @@ from support.requirements import requirement
 from support.talk import words
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent
-from workbench.agent.steps import Appended, Step
+from workbench.agent.steps import EventAppended, TurnStep
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.cli.main import main
@@ -44,7 +44,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
 from workbench.models.ledger import Ledger
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
@@ -250,13 +250,13 @@ def _more(events: list[Event]) -> list[Event]:
 async def turn(session: Session, url: str, root: Path) -> list[Body]:
     """One turn of the agent with the model at an address; what it appended."""
     gateway = Gateway(Endpoint(url, "key", "openai"))
-    means = TurnServices(gateway, Toolbox(root), Approvals(path=root / "none.toml"), schedule=Schedule(tries=1))
-    steps: list[Step] = []
+    means = TurnServices(gateway, Toolbox(root), Approvals(path=root / "none.toml"), schedule=RetrySchedule(tries=1))
+    steps: list[TurnStep] = []
     async with aclosing(Agent(session, setup(window=None), means).turn("what is left?")) as running:
         async for step in running:
             steps.append(step)
     await gateway.close()
-    return [step.event.body for step in steps if isinstance(step, Appended)]
+    return [step.event.body for step in steps if isinstance(step, EventAppended)]
 
 
 def test_text_never_passes_through_markup_and_never_reaches_the_terminal_with_its_escape_sequences(

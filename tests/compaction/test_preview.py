@@ -15,7 +15,7 @@ from workbench.compaction.cache import cache_effect, paid_back
 from workbench.compaction.preview import can_recall, event_of, loss_words, summary_source
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
-from workbench.compaction.values import Audit, CompactionRefused, Fact
+from workbench.compaction.values import CompactionRefused, Fact, SummaryAudit
 from workbench.context import compare
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Setting, SlotContent, UserMessage
@@ -217,7 +217,7 @@ FACTS = st.lists(st.builds(Fact, st.text("abc", min_size=1, max_size=9), st.just
 def test_the_line_about_facts_counts_as_the_list_of_them_does(
     kept: tuple[Fact, ...], lost: tuple[Fact, ...], unlisted: int
 ) -> None:
-    said = loss_words(Audit(1.0, kept, lost, unlisted=unlisted))
+    said = loss_words(SummaryAudit(1.0, kept, lost, unlisted=unlisted))
     if lost:
         assert said.startswith(f"keeps {len(kept):,} of {len(kept) + len(lost):,}, loses {len(lost):,}: ")
         names = said.partition(": ")[2].partition(";")[0].removesuffix(" more")

@@ -13,7 +13,7 @@ from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
 from workbench.compaction.metrics import count_metrics
-from workbench.compaction.record import Details, RecordReader, read_details, read_record
+from workbench.compaction.record import CompactionDetails, CompactionRecordReader, read_details, read_record
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
@@ -174,7 +174,7 @@ FULL = {
 
 def test_every_note_is_read() -> None:
     found = read_details(FULL)
-    assert {name: getattr(found, name) for name in Details.__dataclass_fields__} == FULL
+    assert {name: getattr(found, name) for name in CompactionDetails.__dataclass_fields__} == FULL
     assert found.freed == 600
 
 
@@ -189,7 +189,7 @@ def test_what_is_absent_or_of_the_wrong_type_is_none(junk: dict[str, Any], absen
 
 
 def test_a_number_is_no_text_and_a_text_no_number() -> None:
-    assert read_details({"trigger": 3, "tokens_before": "3", "events": 1.5, "cost": "1"}) == Details()
+    assert read_details({"trigger": 3, "tokens_before": "3", "events": 1.5, "cost": "1"}) == CompactionDetails()
 
 
 # The counters
@@ -226,7 +226,7 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
 
 @given(logs(), st.data())
 def test_a_log_read_in_pieces_gives_the_same_record_at_every_step(log: list[Event], data: st.DataObject) -> None:
-    reader = RecordReader()
+    reader = CompactionRecordReader()
     while reader.length < len(log):
         upto = data.draw(st.integers(reader.length + 1, len(log)))
         reader.read_events(log[reader.length : upto])

@@ -14,7 +14,7 @@ from support.provider import Answer, Provider, piece, text, usage
 from support.requirements import requirement
 from support.talk import COUNTER, words
 from support.validity import problems
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.prompts import load_prompt
 from workbench.compaction.requests import (
     LEAST_ROOM,
@@ -34,7 +34,7 @@ from workbench.log.events import Compaction
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -156,9 +156,9 @@ def test_a_short_text_is_not_cut() -> None:
 
 async def written(
     url: str, made: Setup, wanted: SummarySource, cap: int = 100
-) -> tuple[str, Summariser, list[Progress]]:
-    told: list[Progress] = []
-    means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
+) -> tuple[str, Summariser, list[CompactionProgress]]:
+    told: list[CompactionProgress] = []
+    means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=RetrySchedule(tries=1))
     writer = Summariser(made, means, told.append)
     layout = split_into_requests(wanted, CODEX, without_stages(made), cap)
     return await writer.write_summary(layout, lambda: wanted, CODEX, cap), writer, told
@@ -183,7 +183,7 @@ async def test_parts_are_summarised_in_order_and_merged_with_the_earlier_summary
         ("summarising", 3, 3),
         ("merging", 1, 1),
     ]
-    assert told[-1] == Progress("merging", 1, 1, len("all of it"), MODEL)
+    assert told[-1] == CompactionProgress("merging", 1, 1, len("all of it"), MODEL)
 
 
 async def test_merging_goes_on_in_rounds_until_one_is_left() -> None:
@@ -215,7 +215,7 @@ async def test_a_model_that_thinks_is_not_cut_off_while_it_does() -> None:
 
 async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
     async with Provider(Answer([*text(" "), piece({}, "stop"), usage(700, 9)])) as provider:
-        means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
+        means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=RetrySchedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
             await writer.write_summary(

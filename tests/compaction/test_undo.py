@@ -14,8 +14,8 @@ from support.requirements import requirement
 from support.talk import COUNTER, named_turns, preset, spoken, summary_of
 from workbench.compaction.record import read_record
 from workbench.compaction.undo import (
-    Change,
-    Node,
+    NestedCompaction,
+    UndoChange,
     changes_in_words,
     compaction_tree,
     last_undoable,
@@ -38,8 +38,8 @@ def grown(log: list[Event], body: Body) -> list[Event]:
     return [*log, Event(len(log) + 1, f"x{len(log)}", 0, body)]
 
 
-def changed(log: list[Event], changes: Change | Sequence[Change]) -> list[Event]:
-    for change in [changes] if isinstance(changes, Change) else changes:
+def changed(log: list[Event], changes: UndoChange | Sequence[UndoChange]) -> list[Event]:
+    for change in [changes] if isinstance(changes, UndoChange) else changes:
         log = grown(log, change.revert)
     return log
 
@@ -232,7 +232,7 @@ def test_peeling_says_what_stands_again() -> None:
 def test_the_tree_shows_replaced_ones_inside_what_replaced_them() -> None:
     log = number([*TALK, compaction(1, 2), compaction(3, 4), compaction(1, 4), compaction(1, 6), compaction(7, 8)])
 
-    def shape(nodes: Sequence[Node]) -> list[tuple[int, Any]]:
+    def shape(nodes: Sequence[NestedCompaction]) -> list[tuple[int, Any]]:
         return [(node.entry.event.seq, shape(node.inside)) for node in nodes]
 
     assert shape(compaction_tree(read_record(log))) == [(12, [(11, [(9, []), (10, [])])]), (13, [])]

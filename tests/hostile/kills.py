@@ -27,7 +27,7 @@ from support.agents import agent
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
 from workbench.agent import reply as replies
-from workbench.agent.steps import Appended
+from workbench.agent.steps import EventAppended
 from workbench.compaction.undo import redo_change, undo_change
 from workbench.context.planner import plan
 from workbench.context.render import render_messages
@@ -37,7 +37,7 @@ from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.models.endpoints import Endpoint
-from workbench.models.reply_parts import CallFragment, Finished, Part, Text
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, TextPiece
 
 FRESH = 20
 """Kills after which a writer gets another folder, so that checking it does not take ever longer."""
@@ -198,17 +198,17 @@ class _Writer:
         self._pause = pause
         self.endpoint = Endpoint()
 
-    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
+    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[ReplyPart, None]:
         number = next(self._requests)
         if number % 2 == 0 and body.get("tools"):
-            yield CallFragment(0, f"call-{new_id()}", "write_file", f'{{"path": "a.txt", "content": "{number}"}}')
-            yield Finished("tool_calls")
+            yield CallPiece(0, f"call-{new_id()}", "write_file", f'{{"path": "a.txt", "content": "{number}"}}')
+            yield ReplyFinished("tool_calls")
         else:
             for word in range(30):
-                yield Text(f"I wrote the file, number {word}. ")
+                yield TextPiece(f"I wrote the file, number {word}. ")
                 if self._pause:
                     await asyncio.sleep(self._pause)
-            yield Finished("stop")
+            yield ReplyFinished("stop")
 
 
 def turning(place: Place, say: Say) -> None:
@@ -246,7 +246,7 @@ async def _turn(place: Place, say: Say, model: _Writer, every: int = 3, digest: 
         for steps in (runs.turn(f"write it {number}"), making):
             if steps is not None:
                 async for step in steps:
-                    if isinstance(step, Appended):
+                    if isinstance(step, EventAppended):
                         say(f"event {step.event.seq} {step.event.id}")
 
 

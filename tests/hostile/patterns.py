@@ -21,7 +21,7 @@ from typing import Any
 from hostile.tally import Tally
 from workbench.agent.approval_patterns import suggested_patterns
 from workbench.agent.approvals import Approvals
-from workbench.agent.calls import Calls
+from workbench.agent.calls import CallRunner
 from workbench.agent.tools.base import ProposedCall
 from workbench.agent.tools.registry import Toolbox
 from workbench.log.events import ToolCall, ToolResult
@@ -120,7 +120,7 @@ async def _attack(
     os.environ["PATH"] = f"bin:{project}/bin:{os.environ['PATH']}"
     os.environ |= {"GIT_PAGER": RUN, "PAGER": RUN, "GIT_EXTERNAL_DIFF": RUN}
     services: Any = SimpleNamespace(toolbox=Toolbox(project), approvals=Approvals(allow=group), ask=None, report=None)
-    calls = Calls(services, _no_hook)
+    calls = CallRunner(services, _no_hook)
     for path, text in {"evil.sh": f"touch {marker}\ncat\n", **written}.items():
         await _call(calls, "write_file", {"path": path, "content": text})
     ran = 0
@@ -138,7 +138,7 @@ async def _no_hook(point: object, payload: object) -> None:
     return None
 
 
-async def _call(calls: Calls, tool: str, arguments: dict[str, object]) -> str:
+async def _call(calls: CallRunner, tool: str, arguments: dict[str, object]) -> str:
     call = ToolCall("1", tool, json.dumps(arguments))
     found = [body async for body in calls.run_calls([call], {})]
     assert isinstance(found[-1], ToolResult)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.models.chunk_reader import ChunkReader, coalesce_parts, reported_usage
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece, ThinkingPiece
 
 
 def chunk(**delta: Any) -> dict[str, Any]:
@@ -22,18 +22,18 @@ def call(index: int | None, call_id: str = "", name: str = "", arguments: str = 
     return {"index": index, "id": call_id or None, "function": {"name": name or None, "arguments": arguments}}
 
 
-def read(*pieces: dict[str, Any]) -> list[Part]:
+def read(*pieces: dict[str, Any]) -> list[ReplyPart]:
     """The parts of an answer made of tool calls, each piece in a chunk of its own."""
     reader = ChunkReader()
     found = [part for piece in pieces for part in reader.parts(chunk(tool_calls=[piece]))]
     return [*found, *reader.finish("stop")]
 
 
-def together(parts: list[Part]) -> list[tuple[str, str, str]]:
+def together(parts: list[ReplyPart]) -> list[tuple[str, str, str]]:
     """The calls by number: id, name, arguments; an id or name that is told twice shows."""
     found: dict[int, list[str]] = {}
     for part in parts:
-        if isinstance(part, CallFragment):
+        if isinstance(part, CallPiece):
             sums = found.setdefault(part.number, ["", "", ""])
             for place, piece in enumerate(part[1:]):
                 sums[place] += piece
@@ -42,7 +42,7 @@ def together(parts: list[Part]) -> list[tuple[str, str, str]]:
 
 def test_chunks_may_be_objects_or_tables() -> None:
     thing = SimpleNamespace(choices=[SimpleNamespace(delta=SimpleNamespace(content="hi"))])
-    assert ChunkReader().parts(thing) == ChunkReader().parts(chunk(content="hi")) == [Text("hi")]
+    assert ChunkReader().parts(thing) == ChunkReader().parts(chunk(content="hi")) == [TextPiece("hi")]
 
 
 def test_a_chunk_with_nothing_in_it_says_nothing() -> None:
@@ -53,14 +53,14 @@ def test_a_chunk_with_nothing_in_it_says_nothing() -> None:
 
 def test_thinking_blocks_repeat_the_text_and_bring_the_signature() -> None:
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s1"}]
-    assert ChunkReader().parts(chunk(reasoning_content="hm", thinking_blocks=blocks)) == [Thinking("hm", "s1")]
-    assert ChunkReader().parts(chunk(thinking_blocks=blocks)) == [Thinking("hm", "s1")]
+    assert ChunkReader().parts(chunk(reasoning_content="hm", thinking_blocks=blocks)) == [ThinkingPiece("hm", "s1")]
+    assert ChunkReader().parts(chunk(thinking_blocks=blocks)) == [ThinkingPiece("hm", "s1")]
 
 
 def test_a_refusal_is_text_and_ends_as_refused() -> None:
     reader = ChunkReader()
-    assert reader.parts(chunk(refusal="No.")) == [Text("No.")]
-    assert reader.finish("stop") == [Finished("refused")]
+    assert reader.parts(chunk(refusal="No.")) == [TextPiece("No.")]
+    assert reader.finish("stop") == [ReplyFinished("refused")]
 
 
 def test_id_and_name_in_every_fragment_are_told_once() -> None:
@@ -80,11 +80,11 @@ def test_no_index_at_all() -> None:
 
 def test_a_name_that_comes_late_leaves_with_what_was_held() -> None:
     parts = read(call(0, "a"), call(0, arguments="{"), call(0, name="f", arguments="}"))
-    assert parts == [CallFragment(0, "a", "f", "{}"), Finished("tool_calls")]
+    assert parts == [CallPiece(0, "a", "f", "{}"), ReplyFinished("tool_calls")]
 
 
 def test_a_name_that_never_comes_leaves_the_call_visible() -> None:
-    assert read(call(0, "a", arguments="{}"))[0] == CallFragment(0, "a", "", "{}")
+    assert read(call(0, "a", arguments="{}"))[0] == CallPiece(0, "a", "", "{}")
 
 
 def test_calls_without_ids_get_different_ones() -> None:
@@ -119,9 +119,9 @@ def test_without_a_finish_reason_the_stream_is_broken(word: str | None) -> None:
 def test_usage_in_two_halves_is_added_up_and_growing_usage_is_not() -> None:
     start = {"prompt_tokens": 90, "completion_tokens": 1, "cache_read_input_tokens": 50}
     end = {"prompt_tokens": 0, "completion_tokens": 12, "cache_creation_input_tokens": 30, "cost": 0.5}
-    assert reported_usage([start, end]) == Reported(90, 12, cached=50, cache_write=30, cost=0.5)
+    assert reported_usage([start, end]) == ReportedUsage(90, 12, cached=50, cache_write=30, cost=0.5)
     growing = [{"prompt_tokens": 9, "completion_tokens": made} for made in (1, 2, 3)]
-    assert reported_usage(growing) == Reported(9, 3)
+    assert reported_usage(growing) == ReportedUsage(9, 3)
 
 
 def test_usage_of_nothing_is_no_usage() -> None:
@@ -130,30 +130,30 @@ def test_usage_of_nothing_is_no_usage() -> None:
 
 
 parts = st.one_of(
-    st.builds(Text, st.text(max_size=3)),
-    st.builds(Thinking, st.text(max_size=3), st.sampled_from(["", "", "s"])),
-    st.builds(CallFragment, st.integers(0, 2), st.sampled_from(["", "", "id"]), st.just(""), st.text(max_size=3)),
-    st.just(Reported(1, 1)),
-    st.just(Finished("stop")),
+    st.builds(TextPiece, st.text(max_size=3)),
+    st.builds(ThinkingPiece, st.text(max_size=3), st.sampled_from(["", "", "s"])),
+    st.builds(CallPiece, st.integers(0, 2), st.sampled_from(["", "", "id"]), st.just(""), st.text(max_size=3)),
+    st.just(ReportedUsage(1, 1)),
+    st.just(ReplyFinished("stop")),
 )
 
 
 @given(st.lists(parts, max_size=30))
-def test_joining_neighbours_never_changes_what_was_said(found: list[Part]) -> None:
-    def spelled(parts: list[Part]) -> list[object]:
+def test_joining_neighbours_never_changes_what_was_said(found: list[ReplyPart]) -> None:
+    def spelled(parts: list[ReplyPart]) -> list[object]:
         """One entry per character, so that where parts were cut does not show."""
         return [
             entry
             for part in parts
             for entry in (
                 [("text", letter) for letter in part.text]
-                if isinstance(part, Text)
+                if isinstance(part, TextPiece)
                 else [("call", part.number, letter) for letter in part.arguments]
-                if isinstance(part, CallFragment) and not part.call_id
+                if isinstance(part, CallPiece) and not part.call_id
                 else [("thinking", letter) for letter in part.text]
-                if isinstance(part, Thinking) and not part.signature
+                if isinstance(part, ThinkingPiece) and not part.signature
                 else [("call", part.number, part.call_id), *(("call", part.number, x) for x in part.arguments)]
-                if isinstance(part, CallFragment)
+                if isinstance(part, CallPiece)
                 else [part]
             )
         ]
@@ -164,9 +164,9 @@ def test_joining_neighbours_never_changes_what_was_said(found: list[Part]) -> No
 
 
 def test_neighbours_of_one_kind_are_joined() -> None:
-    fragments = [CallFragment(0, "x", "f", "{"), CallFragment(0, "", "", "}")]
-    assert coalesce_parts([Text("a"), Text("b"), *fragments, Finished("stop")]) == [
-        Text("ab"),
-        CallFragment(0, "x", "f", "{}"),
-        Finished("stop"),
+    fragments = [CallPiece(0, "x", "f", "{"), CallPiece(0, "", "", "}")]
+    assert coalesce_parts([TextPiece("a"), TextPiece("b"), *fragments, ReplyFinished("stop")]) == [
+        TextPiece("ab"),
+        CallPiece(0, "x", "f", "{}"),
+        ReplyFinished("stop"),
     ]

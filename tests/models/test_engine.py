@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.waiting import GIVE_UP
-from workbench.models.engine import Engine, Pipe, engine
+from workbench.models.engine import Engine, ThreadPipe, engine
 from workbench.models.gateway import Gateway
 
 pytestmark = pytest.mark.xdist_group("litellm")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 
 @given(st.lists(st.lists(st.integers(), min_size=1, max_size=4), max_size=40), st.lists(st.booleans(), min_size=40))
 async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[list[int]], pauses: list[bool]) -> None:
-    pipe = Pipe(asyncio.get_running_loop())
+    pipe = ThreadPipe(asyncio.get_running_loop())
 
     async def fill() -> None:
         for batch, pause in zip(batches, pauses, strict=False):
@@ -37,7 +37,7 @@ async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[l
 
 
 async def test_what_comes_in_one_go_is_handed_over_with_few_wake_ups() -> None:
-    pipe = Pipe(asyncio.get_running_loop())
+    pipe = ThreadPipe(asyncio.get_running_loop())
     filled = threading.Event()
 
     async def fill() -> None:
@@ -54,7 +54,7 @@ async def test_a_closed_loop_is_noticed() -> None:
     gone = asyncio.new_event_loop()
     gone.close()
     with pytest.raises(RuntimeError):
-        Pipe(gone).add_items(["x"], last=True)
+        ThreadPipe(gone).add_items(["x"], last=True)
 
 
 def test_there_is_one_engine() -> None:

@@ -20,7 +20,7 @@ from workbench.models.framing import (
     count_tools_frame,
     tool_style,
 )
-from workbench.models.tokens import Count, TokenCounter, counter_named
+from workbench.models.tokens import TokenCount, TokenCounter, counter_named
 
 O200K, CL100K = counter_named("o200k_base"), counter_named("cl100k_base")
 
@@ -122,12 +122,12 @@ def test_a_definition_is_never_exact() -> None:
 
 def test_other_providers_are_taken_to_read_the_json() -> None:
     text = json.dumps(WEATHER)
-    assert count_tool(O200K, text, "json") == Count(O200K.count(text).tokens, False)
+    assert count_tool(O200K, text, "json") == TokenCount(O200K.count(text).tokens, False)
 
 
 @pytest.mark.parametrize("text", ["", "not json", "[1, 2]", "null", '{"no": "name"}', '{"function": 3}', "[" * 99_999])
 def test_what_is_no_definition_costs_its_text(text: str) -> None:
-    assert count_tool(O200K, text) == Count(O200K.count(text).tokens, False)
+    assert count_tool(O200K, text) == TokenCount(O200K.count(text).tokens, False)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from support.provider import Answer, Pause, Provider, piece, text, usage
 from support.requirements import requirement
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece, ThinkingPiece
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -33,20 +33,20 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-async def answers(provider: Provider, request: dict[str, object] | None = None) -> list[Part]:
+async def answers(provider: Provider, request: dict[str, object] | None = None) -> list[ReplyPart]:
     """All parts of one answer."""
     return [part async for part in Gateway(Endpoint(provider.url)).stream(request or HELLO)]
 
 
-def said(parts: list[Part]) -> str:
-    return "".join(part.text for part in parts if isinstance(part, Text))
+def said(parts: list[ReplyPart]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, TextPiece))
 
 
-def calls(parts: list[Part]) -> dict[int, tuple[str, str, str]]:
+def calls(parts: list[ReplyPart]) -> dict[int, tuple[str, str, str]]:
     """The calls put together: number to id, name and arguments."""
     found: dict[int, tuple[str, str, str]] = {}
     for part in parts:
-        if isinstance(part, CallFragment):
+        if isinstance(part, CallPiece):
             call_id, name, arguments = found.get(part.number, ("", "", ""))
             found[part.number] = (call_id + part.call_id, name + part.name, arguments + part.arguments)
     return found
@@ -64,19 +64,19 @@ async def test_text_and_usage_with_what_was_cached_and_written_and_thought() -> 
     async with Provider(Answer([*text("Hel", "lo ", "<s>"), piece({}, "stop"), cost])) as provider:
         parts = await answers(provider)
     assert said(parts) == "Hello <s>"
-    assert parts[-2:] == [Reported(100, 20, cached=64, cache_write=32, reasoning=7), Finished("stop")]
+    assert parts[-2:] == [ReportedUsage(100, 20, cached=64, cache_write=32, reasoning=7), ReplyFinished("stop")]
 
 
 async def test_usage_that_the_provider_does_not_send_is_not_made_up() -> None:
     async with Provider(Answer([*text("Hello"), piece({}, "stop")])) as provider:
-        assert await answers(provider) == [Text("Hello"), Finished("stop")]
+        assert await answers(provider) == [TextPiece("Hello"), ReplyFinished("stop")]
 
 
 async def test_a_model_may_say_the_same_thing_for_as_long_as_it_likes() -> None:
     async with Provider(Answer([*text(*["again "] * 300), piece({}, "length")])) as provider:
         parts = await answers(provider)
     assert said(parts) == "again " * 300
-    assert parts[-1] == Finished("length")
+    assert parts[-1] == ReplyFinished("length")
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
@@ -84,7 +84,7 @@ async def test_thinking_is_told_apart_from_the_answer(name: str) -> None:
     steps = [piece({name: "let me "}), piece({name: "see"}), piece({"content": "42"}), piece({}, "stop")]
     async with Provider(Answer(steps)) as provider:
         parts = await answers(provider)
-    assert "".join(part.text for part in parts if isinstance(part, Thinking)) == "let me see"
+    assert "".join(part.text for part in parts if isinstance(part, ThinkingPiece)) == "let me see"
     assert said(parts) == "42"
 
 
@@ -104,7 +104,7 @@ async def test_parallel_calls_in_fragments_are_put_together() -> None:
     async with Provider(Answer(steps)) as provider:
         parts = await answers(provider)
     assert calls(parts) == {0: ("a1", "read_file", '{"path": "x.py"}'), 1: ("b2", "run", '{"command": "ls"}')}
-    assert parts[-1] == Finished("tool_calls")
+    assert parts[-1] == ReplyFinished("tool_calls")
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ async def test_parallel_calls_in_fragments_are_put_together() -> None:
 )
 async def test_why_an_answer_ended(word: str, reason: str) -> None:
     async with Provider(Answer([*text("so"), piece({}, word)])) as provider:
-        assert (await answers(provider))[-1] == Finished(reason)  # type: ignore[arg-type]  # one of the closed set
+        assert (await answers(provider))[-1] == ReplyFinished(reason)  # type: ignore[arg-type]  # one of the closed set
 
 
 async def test_a_finish_reason_on_the_last_piece_of_text_is_seen() -> None:
     async with Provider(Answer([*text("so"), piece({"content": "!"}, "length")])) as provider:
         parts = await answers(provider)
     assert said(parts) == "so!"
-    assert parts[-1] == Finished("length")
+    assert parts[-1] == ReplyFinished("length")
 
 
 async def test_the_request_arrives_byte_for_byte(way: str) -> None:
@@ -177,8 +177,8 @@ async def test_the_key_of_the_environment_is_sent_and_that_of_the_endpoint_wins(
     assert sent == [f"Bearer {own}", "Bearer from-the-endpoint"]
 
 
-async def first_part(stream: AsyncIterator[Part]) -> None:
-    assert await anext(stream) == Text("wait")
+async def first_part(stream: AsyncIterator[ReplyPart]) -> None:
+    assert await anext(stream) == TextPiece("wait")
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ async def test_closing_the_stream_closes_the_connection(waiting: Provider) -> No
 
 async def test_leaving_the_loop_closes_the_connection(waiting: Provider) -> None:
     async for part in Gateway(Endpoint(waiting.url)).stream(HELLO):
-        assert part == Text("wait")
+        assert part == TextPiece("wait")
         break
     await asyncio.wait_for(waiting.gone.wait(), SOON)
 
@@ -243,14 +243,14 @@ async def test_several_streams_run_side_by_side() -> None:
     async with Provider(slow, Answer([*text("quick"), piece({}, "stop")])) as provider:
         gateway = Gateway(Endpoint(provider.url))
         waiting = gateway.stream(HELLO)
-        assert await anext(waiting) == Text("slow")
+        assert await anext(waiting) == TextPiece("slow")
         assert said([part async for part in gateway.stream(HELLO)]) == "quick"
         gate.set()
-        assert [part async for part in waiting] == [Finished("stop")]
+        assert [part async for part in waiting] == [ReplyFinished("stop")]
 
 
 async def test_usage_that_never_comes_does_not_hold_up_a_whole_answer() -> None:
     steps = [*text("whole"), piece({}, "stop"), Pause(asyncio.Event())]
     async with Provider(Answer(steps)) as provider:
-        stream = Gateway(Endpoint(provider.url)).stream(HELLO, patience=Patience(first=60, between=1))
-        assert [part async for part in stream] == [Text("whole"), Finished("stop")]
+        stream = Gateway(Endpoint(provider.url)).stream(HELLO, patience=SilenceLimits(first=60, between=1))
+        assert [part async for part in stream] == [TextPiece("whole"), ReplyFinished("stop")]

@@ -13,8 +13,8 @@ from support.provider import Answer, Drop, Pause, Provider, Raw, Step, piece, re
 from support.waiting import GIVE_UP
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import Category, ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import Part, Text
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import ReplyPart, TextPiece
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -30,9 +30,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-async def failing(endpoint: Endpoint, patience: Patience | None = None) -> tuple[list[Part], ModelFailure]:
+async def failing(endpoint: Endpoint, patience: SilenceLimits | None = None) -> tuple[list[ReplyPart], ModelFailure]:
     """What came before the failure, and the failure."""
-    parts: list[Part] = []
+    parts: list[ReplyPart] = []
     try:
         async for part in Gateway(endpoint).stream(HELLO, patience=patience):
             parts.append(part)
@@ -135,7 +135,7 @@ BREAKS: dict[str, list[Step]] = {
 async def test_a_stream_that_breaks_keeps_what_came(steps: list[Step], done: bool) -> None:
     async with Provider(Answer([*text("so", " far"), *steps], done=done)) as provider:
         parts, failure = await failing(Endpoint(provider.url, KEY))
-    assert "".join(part.text for part in parts if isinstance(part, Text)) == "so far"
+    assert "".join(part.text for part in parts if isinstance(part, TextPiece)) == "so far"
     assert failure.category == "broken_stream"
 
 
@@ -169,7 +169,7 @@ HEARTBEATS = {
 @pytest.mark.parametrize("heartbeat", HEARTBEATS.values(), ids=HEARTBEATS.keys())
 async def test_silence_before_the_first_token_ends(heartbeat: bytes) -> None:
     async with Provider(Answer([Pause(asyncio.Event(), heartbeat)])) as provider:
-        parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=0.3, between=60))
+        parts, failure = await failing(Endpoint(provider.url, KEY), SilenceLimits(first=0.3, between=60))
         await asyncio.wait_for(provider.gone.wait(), GIVE_UP)
     assert (parts, failure.category) == ([], "timeout")
     assert "no answer began within 0.3 seconds" in failure.detail
@@ -177,16 +177,16 @@ async def test_silence_before_the_first_token_ends(heartbeat: bytes) -> None:
 
 async def test_silence_before_the_headers_ends() -> None:
     async with Provider(Answer(silence=asyncio.Event())) as provider:
-        _, failure = await failing(Endpoint(provider.url, KEY), Patience(first=0.3, between=60))
+        _, failure = await failing(Endpoint(provider.url, KEY), SilenceLimits(first=0.3, between=60))
     assert failure.category == "timeout"
 
 
 @pytest.mark.parametrize("heartbeat", HEARTBEATS.values(), ids=HEARTBEATS.keys())
 async def test_silence_in_mid_stream_ends_and_keeps_what_came(heartbeat: bytes) -> None:
     async with Provider(Answer([*text("so"), Pause(asyncio.Event(), heartbeat)])) as provider:
-        parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=60, between=1))
+        parts, failure = await failing(Endpoint(provider.url, KEY), SilenceLimits(first=60, between=1))
         await asyncio.wait_for(provider.gone.wait(), GIVE_UP)
-    assert (parts, failure.category) == ([Text("so")], "timeout")
+    assert (parts, failure.category) == ([TextPiece("so")], "timeout")
     assert "nothing more came within 1 seconds" in failure.detail
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, {tests!r})
 from support.provider import Answer, Drop, Pause, Provider, Raw, piece, refusal, text, usage
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
+from workbench.models.gateway import Gateway, SilenceLimits
 from workbench.config.quiet import silence_libraries
 
 silence_libraries()
@@ -42,7 +42,7 @@ async def main():
         await gateway.warm()
         for _ in answers[:-1]:
             try:
-                async for _ in gateway.stream(REQUEST, patience=Patience(60, 1)):
+                async for _ in gateway.stream(REQUEST, patience=SilenceLimits(60, 1)):
                     pass
             except ModelFailure:
                 failed += 1

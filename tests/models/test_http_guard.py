@@ -12,26 +12,26 @@ from support.hostile import DIALECTS, KEY, Bytes, Dialect, OpenAI, endpoint, for
 from workbench.models import event_stream, http_guard
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import Part, Text
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import ReplyPart, TextPiece
 
 pytestmark = [pytest.mark.xdist_group("litellm"), pytest.mark.parametrize("dialect", DIALECTS)]
 
-PATIENT = Patience(600, 600)
+PATIENT = SilenceLimits(600, 600)
 """What is endless ends by its size here, never by the clock."""
 
 
 async def asked(dialect: Dialect, where: Endpoint) -> tuple[str, ModelFailure | None]:
     """The text that came, and the failure behind it."""
     request = {"model": dialect.model, "messages": [{"role": "user", "content": "my secret plan"}]}
-    parts: list[Part] = []
+    parts: list[ReplyPart] = []
     failure = None
     try:
         async for part in Gateway(where).stream(request, patience=PATIENT):
             parts.append(part)
     except ModelFailure as found:
         failure = found
-    return "".join(part.text for part in parts if isinstance(part, Text)), failure
+    return "".join(part.text for part in parts if isinstance(part, TextPiece)), failure
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.waiting import GIVE_UP
 from workbench.models.catalogue import Catalogue
-from workbench.models.keys import Key, find_key, variables_of
+from workbench.models.keys import KeyOrigin, find_key, variables_of
 
 KEYRING = """
 import {store} as _store
@@ -68,12 +68,12 @@ def test_the_key_store_is_asked_under_our_name_and_the_variables(installed: Path
 
 def test_a_store_without_the_key_is_none(installed: Path) -> None:
     put(installed, {})
-    assert find_key("gpt-4o", "openai", {}, seconds=60) == Key("none", ("OPENAI_API_KEY",))
+    assert find_key("gpt-4o", "openai", {}, seconds=60) == KeyOrigin("none", ("OPENAI_API_KEY",))
 
 
 def test_without_the_package_there_is_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.models.keys.find_spec", lambda name: None)
-    assert find_key("gpt-4o", "openai", {}) == Key("none", ("OPENAI_API_KEY",))
+    assert find_key("gpt-4o", "openai", {}) == KeyOrigin("none", ("OPENAI_API_KEY",))
 
 
 @pytest.mark.parametrize(

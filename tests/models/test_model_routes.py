@@ -12,7 +12,7 @@ from workbench.config.settings import Settings
 from workbench.models import keys
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import NO_KEY, Endpoint
-from workbench.models.keys import Key
+from workbench.models.keys import KeyOrigin
 from workbench.models.model_routes import ModelRoutes
 
 
@@ -28,7 +28,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         keys,
         "_stored",
-        lambda names: Key("key store", names, names[0], "k") if "ANTHROPIC_API_KEY" in names else Key("none"),
+        lambda names: (
+            KeyOrigin("key store", names, names[0], "k") if "ANTHROPIC_API_KEY" in names else KeyOrigin("none")
+        ),
     )
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import read_table
-from workbench.models.gateway import Patience
+from workbench.models.gateway import SilenceLimits
 from workbench.models.request_settings import LOCAL_FIRST, RequestSettings
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 
 
 def read(table: dict[str, Any]) -> RequestSettings:
@@ -20,19 +20,19 @@ def read(table: dict[str, Any]) -> RequestSettings:
 
 
 def test_without_a_table_the_defaults_hold() -> None:
-    assert read({}).patience("gpt-4o") == Patience()
-    assert read({}).schedule() == Schedule()
+    assert read({}).patience("gpt-4o") == SilenceLimits()
+    assert read({}).schedule() == RetrySchedule()
 
 
 def test_the_embedded_model_may_take_longer_to_begin() -> None:
     for model in ("local", "local:/some.gguf"):
-        assert read({}).patience(model) == Patience(first=LOCAL_FIRST)
+        assert read({}).patience(model) == SilenceLimits(first=LOCAL_FIRST)
     assert read({"first_token_seconds": 20}).patience("local").first == 20, "unless the user says so"
 
 
 def test_what_the_table_says_is_taken() -> None:
     table = read({"first_token_seconds": 120, "between_tokens_seconds": 7.5, "tries": 2, "retry_seconds": 0})
-    assert table.patience("gpt-4o") == Patience(120, 7.5)
+    assert table.patience("gpt-4o") == SilenceLimits(120, 7.5)
     assert (table.schedule().tries, table.schedule().seconds) == (2, 0)
 
 

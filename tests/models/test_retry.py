@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.failures import RETRYABLE, Category, ModelFailure
-from workbench.models.reply_parts import Finished, Part, Reported, Text
-from workbench.models.retry import Make, Schedule, Wait, with_retries
+from workbench.models.reply_parts import ReplyFinished, ReplyPart, ReportedUsage, TextPiece
+from workbench.models.retry import Make, RetrySchedule, RetryWait, with_retries
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
-ANSWER: list[Part | ModelFailure] = [Text("hi"), Finished("stop")]
+ANSWER: list[ReplyPart | ModelFailure] = [TextPiece("hi"), ReplyFinished("stop")]
 BUSY = ModelFailure("overloaded", "busy.")
 
 
@@ -36,12 +36,12 @@ class Times:
 class Scripted:
     """Streams in order, one per try; remembers how many were begun and closed."""
 
-    def __init__(self, *tries: Sequence[Part | ModelFailure]) -> None:
+    def __init__(self, *tries: Sequence[ReplyPart | ModelFailure]) -> None:
         self.tries = list(tries)
         self.begun = 0
         self.closed = 0
 
-    async def __call__(self) -> AsyncIterator[Part]:
+    async def __call__(self) -> AsyncIterator[ReplyPart]:
         steps = self.tries[min(self.begun, len(self.tries) - 1)]
         self.begun += 1
         try:
@@ -54,10 +54,13 @@ class Scripted:
 
 
 async def collect(
-    make: Make, schedule: Schedule | None = None, times: Times | None = None, chance: Callable[[], float] = lambda: 0.5
-) -> tuple[list[Part | Wait], ModelFailure | None]:
+    make: Make,
+    schedule: RetrySchedule | None = None,
+    times: Times | None = None,
+    chance: Callable[[], float] = lambda: 0.5,
+) -> tuple[list[ReplyPart | RetryWait], ModelFailure | None]:
     times = times or Times()
-    found: list[Part | Wait] = []
+    found: list[ReplyPart | RetryWait] = []
     try:
         async for each in with_retries(make, schedule, clock=times.clock, sleep=times.sleep, chance=chance):
             found.append(each)
@@ -75,7 +78,7 @@ async def test_an_answer_at_once_waits_for_nothing() -> None:
 async def test_waits_double_and_count_down_by_the_second() -> None:
     times = Times()
     found, failure = await collect(Scripted([BUSY], [BUSY], [BUSY], ANSWER), times=times)
-    waits = [each for each in found if isinstance(each, Wait)]
+    waits = [each for each in found if isinstance(each, RetryWait)]
     assert failure is None
     assert [(wait.seconds_left, wait.try_number) for wait in waits] == [
         (1, 2),
@@ -114,17 +117,17 @@ async def test_only_what_can_pass_by_itself_is_tried_again(category: Category) -
 
 
 async def test_after_the_first_part_a_failure_is_final() -> None:
-    make = Scripted([Text("so"), BUSY], ANSWER)
-    assert await collect(make) == ([Text("so")], BUSY)
+    make = Scripted([TextPiece("so"), BUSY], ANSWER)
+    assert await collect(make) == ([TextPiece("so")], BUSY)
     assert make.begun == 1
 
 
 async def test_a_cost_that_comes_before_the_first_word_is_no_answer() -> None:
-    make = Scripted([Reported(10, 0), BUSY], ANSWER)
+    make = Scripted([ReportedUsage(10, 0), BUSY], ANSWER)
     found, failure = await collect(make)
     assert (make.begun, failure) == (2, None)
-    assert [part for part in found if not isinstance(part, Wait | Reported)] == [
-        part for part in ANSWER if not isinstance(part, Reported)
+    assert [part for part in found if not isinstance(part, RetryWait | ReportedUsage)] == [
+        part for part in ANSWER if not isinstance(part, ReportedUsage)
     ]
 
 
@@ -139,7 +142,7 @@ async def test_tries_and_time_are_never_exceeded(
 ) -> None:
     times = Times()
     make = Scripted(*([ModelFailure("rate_limit", "slow.", wait=wait)] for wait in waits))
-    _, failure = await collect(make, Schedule(tries, seconds), times, lambda: chance)
+    _, failure = await collect(make, RetrySchedule(tries, seconds), times, lambda: chance)
     assert failure is not None
     assert make.begun == make.closed <= tries
     assert sum(times.slept) <= seconds + 1e-6
@@ -148,6 +151,6 @@ async def test_tries_and_time_are_never_exceeded(
 async def test_closing_closes_the_stream_below() -> None:
     make = Scripted(ANSWER)
     stream = with_retries(make)
-    assert await anext(stream) == Text("hi")
+    assert await anext(stream) == TextPiece("hi")
     await stream.aclose()
     assert make.closed == 1

@@ -83,7 +83,7 @@ sizes = st.sampled_from([(4, 6), (8, 12), (16, 24)])
 """Pieces so small that a short text has many."""
 
 
-def measure(text: str, size: tuple[int, int]) -> text_pieces.Index:
+def measure(text: str, size: tuple[int, int]) -> text_pieces.PieceIndex:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_pieces, "PIECE", size[0])
         patch.setattr(text_pieces, "REACH", size[1])

@@ -19,7 +19,7 @@ from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces, tokens
 from workbench.models.encoders import TOKENIZERS, RoughEncoder, load_encoder
-from workbench.models.tokens import Count, TokenCounter, counter_for, counter_named
+from workbench.models.tokens import TokenCount, TokenCounter, counter_for, counter_named
 
 ALL = ["o200k_base", "cl100k_base", "claude", "rough"]
 MEGABYTE = 1_000_000
@@ -366,7 +366,7 @@ def test_an_unknown_tokenizer_is_a_wrong_call() -> None:
 def test_a_stand_in_is_never_exact() -> None:
     gemini = counter_for("gemini/gemini-2.5-pro")
     assert gemini.note == "o200k_base is used instead of Gemini's own tokenizer, which is not public"
-    assert gemini.count("hello world") == Count(2, False)
+    assert gemini.count("hello world") == TokenCount(2, False)
 
 
 def test_every_named_tokenizer_can_be_read() -> None:

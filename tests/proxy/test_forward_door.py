@@ -239,7 +239,7 @@ async def test_a_tunnel_takes_the_proxy_of_the_environment(
 
     async with await asyncio.start_server(parent, "127.0.0.1", 0) as listening:
         port = listening.sockets[0].getsockname()[1]
-        monkeypatch.setattr(tunnels, "way_out", lambda scheme, host: f"http://me:pass@127.0.0.1:{port}")
+        monkeypatch.setattr(tunnels, "outgoing_proxy", lambda scheme, host: f"http://me:pass@127.0.0.1:{port}")
         async with forward(tmp_path, "http://127.0.0.1:9") as running:
             token = b64encode(f"x:{running.server.token}".encode()).decode()
             head = f"CONNECT git.example:443 HTTP/1.1\r\nProxy-Authorization: Basic {token}\r\n\r\n"

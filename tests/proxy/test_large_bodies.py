@@ -20,7 +20,7 @@ from support.provider import Answer, Provider
 from workbench.config.settings import Settings
 from workbench.log.events import AssistantMessage, Failure, Request, RequestAnswer
 from workbench.models.catalogue import Catalogue
-from workbench.proxy.control import WayPolicy
+from workbench.proxy.control import ProxyPolicy
 from workbench.proxy.gate import Gate
 from workbench.proxy.policies import PassingPolicies, setup_maker
 from workbench.proxy.resending import ResentRequest, resend_request
@@ -99,7 +99,7 @@ async def test_an_answer_over_the_limit_arrives_as_it_is_and_the_session_says_so
 
 
 async def test_no_breakpoint_and_no_policy_reads_what_is_too_large(tmp_path: Path) -> None:
-    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0, WayPolicy("layers"))
+    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0, ProxyPolicy("layers"))
     body = zlib.compress(OVER)
     async with (
         Provider(FINE) as provider,

@@ -26,7 +26,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.proxy import batches
 from workbench.proxy.batches import ConversationWords
 from workbench.proxy.body_plans import plan_body
-from workbench.proxy.control import PolicyOrder, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy
 from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
@@ -53,7 +53,7 @@ def setup_for(model: str) -> Setup:
 
 def passing(batch: int, recorder: Conversations | None = None) -> PassingPolicies:
     """A proxy's policies, with one for all conversations."""
-    return PassingPolicies(lambda _, model: setup_for(model), batch, WayPolicy("workbench", KNOBS), recorder)
+    return PassingPolicies(lambda _, model: setup_for(model), batch, ProxyPolicy("workbench", KNOBS), recorder)
 
 
 def talk(steps: int, lines: int = 100) -> Talk:
@@ -248,12 +248,12 @@ async def test_what_is_undone_is_a_batch_that_costs_cache_too(tmp_path: Path, se
 
 
 async def test_a_policy_that_fails_costs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(policy: WayPolicy, model: str) -> Setup:
+    def broken(policy: ProxyPolicy, model: str) -> Setup:
         raise RuntimeError("no such thing")
 
     body = {**written("anthropic", talk(5)), "model": "claude-sonnet-4-5"}
     with Store.open(tmp_path / "proxy.db") as store:
-        async with proxied(store, lambda _: PassingPolicies(broken, 0, WayPolicy()), answered(500, 0)) as (
+        async with proxied(store, lambda _: PassingPolicies(broken, 0, ProxyPolicy()), answered(500, 0)) as (
             address,
             provider,
         ):

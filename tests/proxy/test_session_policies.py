@@ -25,7 +25,7 @@ from workbench.log.events import ON_THE_WAY, DialectName, Override, OwnDialect, 
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import control
-from workbench.proxy.control import PolicyOrder, ReleaseOrder, RunningProxy, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy, ReleaseOrder, RunningProxy
 from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.gate import Gate
 from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setup_maker
@@ -36,7 +36,7 @@ from workbench.proxy.sessions import ProxySessions
 from workbench.wire.parts import split_body
 from workbench.wire.rewriting import items_in
 
-SET = PolicyOrder("set", WayPolicy("workbench", KNOBS))
+SET = PolicyOrder("set", ProxyPolicy("workbench", KNOBS))
 PATHS: dict[DialectName, str] = {
     "anthropic": "/v1/messages",
     "chat": "/v1/chat/completions",
@@ -182,7 +182,7 @@ def test_another_policy_takes_over_with_its_first_batch(recording: Recording) ->
     [session] = recording.marks
     policies.order(session, SET)
     assert masked(one.ask(asked(4))) == 3
-    policies.order(session, PolicyOrder("set", WayPolicy("workbench", (*KNOBS, "masking.keep_first=2"))))
+    policies.order(session, PolicyOrder("set", ProxyPolicy("workbench", (*KNOBS, "masking.keep_first=2"))))
     assert masked(one.ask(asked(5))) == 3
     then = one.ask(asked(8))
     assert then is not None
@@ -279,12 +279,12 @@ def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
 
 def test_a_policy_is_told_in_words() -> None:
     made = setup_maker(Settings(), Catalogue())
-    told = in_words(made(WayPolicy("layers"), ""), 4_000)
+    told = in_words(made(ProxyPolicy("layers"), ""), 4_000)
     assert told == (
         "masks results of tools but for the first 2 and the last 5 of the turn and cuts results over 8,000 tokens, "
         "as soon as that frees 4,000 tokens at once"
     )
-    assert in_words(made(WayPolicy("sliding"), ""), 4_000) == NOTHING
+    assert in_words(made(ProxyPolicy("sliding"), ""), 4_000) == NOTHING
 
 
 # Over HTTP
@@ -338,7 +338,7 @@ async def test_orders_over_http(tmp_path: Path) -> None:
             with pytest.raises(WrongCall, match="nowhere: no session of this proxy"):
                 await proxy.order("nowhere", SET)
             with pytest.raises(WrongCall, match="nonsense"):
-                await proxy.order(session, PolicyOrder("set", WayPolicy("nonsense")))
+                await proxy.order(session, PolicyOrder("set", ProxyPolicy("nonsense")))
             assert (await proxy.order(session, PolicyOrder("undo"))).leaving == 3
             [info] = store.list()
         events = store.session(info.id, write=False).events()

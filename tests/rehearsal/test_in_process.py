@@ -12,8 +12,8 @@ import pytest
 
 from support.waiting import GIVE_UP
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece, ThinkingPiece
 from workbench.rehearsal.in_process import rehearse
 from workbench.rehearsal.script import Script
 
@@ -25,33 +25,33 @@ FULL = {
 }
 
 
-async def answered(script: Script | None = None, request: Mapping[str, object] = HELLO) -> list[Part]:
+async def answered(script: Script | None = None, request: Mapping[str, object] = HELLO) -> list[ReplyPart]:
     rehearse(script)
     return [part async for part in Gateway().stream(request)]
 
 
 async def test_it_answers_without_key_and_network() -> None:
     parts = await answered()
-    assert "rehearsal model" in "".join(part.text for part in parts if isinstance(part, Text))
-    assert parts[-1] == Finished("stop")
+    assert "rehearsal model" in "".join(part.text for part in parts if isinstance(part, TextPiece))
+    assert parts[-1] == ReplyFinished("stop")
 
 
 async def test_thinking_text_parallel_calls_and_usage_come_as_parts() -> None:
     parts = await answered(Script([FULL], chunk=5))
-    assert "".join(part.text for part in parts if isinstance(part, Thinking)) == "I need two things."
-    assert "".join(part.text for part in parts if isinstance(part, Text)) == "Looking."
-    calls = [part for part in parts if isinstance(part, CallFragment)]
+    assert "".join(part.text for part in parts if isinstance(part, ThinkingPiece)) == "I need two things."
+    assert "".join(part.text for part in parts if isinstance(part, TextPiece)) == "Looking."
+    calls = [part for part in parts if isinstance(part, CallPiece)]
     assert [part.name for part in calls if part.name] == ["f", "g"]
     assert "".join(part.arguments for part in calls if part.number == 0) == '{"path": "ö"}'
     assert len({part.call_id for part in calls if part.call_id}) == 2
-    assert any(isinstance(part, Reported) and part.prompt > 5 and part.completion > 10 for part in parts)
-    assert parts[-1] == Finished("tool_calls")
+    assert any(isinstance(part, ReportedUsage) and part.prompt > 5 and part.completion > 10 for part in parts)
+    assert parts[-1] == ReplyFinished("tool_calls")
 
 
 async def test_any_name_behind_its_own_is_the_same_model_and_the_last_script_holds() -> None:
     await answered(Script([{"reply": "old"}]))
     parts = await answered(Script([{"reply": "new"}]), {**HELLO, "model": "rehearsal/anything"})
-    assert parts[0] == Text("new")
+    assert parts[0] == TextPiece("new")
 
 
 FAILURES = {
@@ -90,11 +90,11 @@ async def test_each_fault_is_the_failure_that_it_is_over_http(fault: str) -> Non
 async def test_silence_lasts_until_the_gateway_s_patience_ends(fault: str) -> None:
     rehearse(Script([{"reply": "x" * 20, "fault": fault}], chunk=5))
     with pytest.raises(ModelFailure, match=r"within 0\.05 seconds"):
-        async for _ in Gateway().stream(HELLO, patience=Patience(0.05, 0.05)):
+        async for _ in Gateway().stream(HELLO, patience=SilenceLimits(0.05, 0.05)):
             pass
 
 
-async def _rest(stream: AsyncIterator[Part]) -> list[Part]:
+async def _rest(stream: AsyncIterator[ReplyPart]) -> list[ReplyPart]:
     return [part async for part in stream]
 
 

@@ -13,7 +13,7 @@ from workbench.context.render import render_request as render
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.models.tokens import counter_named
 from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.script import Script
@@ -105,7 +105,7 @@ def test_what_the_previous_request_began_with_is_reported_as_cached_in_steps_of_
 def test_a_step_can_set_the_figures_and_a_fault_can_withhold_them() -> None:
     script = Script([{"reply": "x", "usage": {"prompt": 9, "cache_write": 4}}, {"reply": "x", "fault": "no_usage"}])
     stand_in = RehearsalModel(script)
-    assert stand_in.play(ask("hello")).answer.usage == Reported(9, 1, 0, 4, 0)
+    assert stand_in.play(ask("hello")).answer.usage == ReportedUsage(9, 1, 0, 4, 0)
     assert stand_in.play(ask("hello")).answer.usage is None
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from workbench.config.errors import WrongCall
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal_for
 from workbench.rehearsal.script import Script, ScriptStep
-from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
+from workbench.wire.answers import AnswerPace, WrittenAnswer, WrittenCall
 
 TOML = """
 speed = 400
@@ -40,7 +40,7 @@ def test_a_toml_script_says_all_there_is_to_say(tmp_path: Path) -> None:
     path = tmp_path / "play.toml"
     path.write_text(TOML, encoding="utf-8")
     script = Script.load(path)
-    assert script.pace == Pace(speed=400)
+    assert script.pace == AnswerPace(speed=400)
     assert script.window == 32_000
     calls = (WrittenCall("read_file", '{"path": "ä.py"}'), WrittenCall("x", "{broken", "c1"))
     limited = ScriptStep(fault=Fault("status", 429, 7))
@@ -50,7 +50,7 @@ def test_a_toml_script_says_all_there_is_to_say(tmp_path: Path) -> None:
         limited,
         ScriptStep(WrittenAnswer("Slowly.", finish="length"), {"speed": 10, "delay": 0.5, "chunk": 3}),
     )
-    assert script.steps[0].report(Reported(1, 2)) == Reported(100, 2, 64)
+    assert script.steps[0].report(ReportedUsage(1, 2)) == ReportedUsage(100, 2, 64)
 
 
 def test_json_lines_say_the_same(tmp_path: Path) -> None:

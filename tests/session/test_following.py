@@ -353,7 +353,7 @@ async def test_a_file_is_shown_and_followed_on_where_something_else_cannot_be_op
 
     monkeypatch.setattr(opening, "LONG", 40)
     monkeypatch.setattr(opening, "_opened", planned)
-    monkeypatch.setattr(outside_changes, "LOOK", 0)
+    monkeypatch.setattr(outside_changes, "CHECK_SECONDS", 0)
     async with opened(services, str(path), follow=True) as on:
         on.model.open_session("long")
         await until(lambda: bool(on.title == "long"))

@@ -99,7 +99,7 @@ async def test_what_is_decided_comes_after_what_another_process_has_just_appende
 async def test_a_session_of_the_proxy_is_resumed_while_a_screen_shows_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outside_changes, "LOOK", 0.01)
+    monkeypatch.setattr(outside_changes, "CHECK_SECONDS", 0.01)
     first = [user("look")]
     with Store.open() as elsewhere:
         recording = Recording(elsewhere, client="Claude Code", folder=work_folder())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WorkbenchError
 from workbench.session.observable import INTERVAL, Notice, ObservableSession, SessionChanges, SessionState
-from workbench.views.values import Activity, Live, LiveCall
+from workbench.views.values import Activity, LiveAnswer, LiveCall
 
 
 class Clock:
@@ -181,7 +181,7 @@ CALLS = (
 def test_of_a_coming_answer_what_is_written_is_not_in_the_log_yet(
     has_text: bool, has_reasoning: bool, calls: list[LiveCall]
 ) -> None:
-    live = Live("1", "why" * has_reasoning, "because" * has_text, tuple(calls))
+    live = LiveAnswer("1", "why" * has_reasoning, "because" * has_text, tuple(calls))
     writing = tuple(call for call in calls if call.state == "writing")
     found = SessionState(live=live).unlogged
     assert found == (live._replace(calls=writing) if has_text or has_reasoning or writing else None)

@@ -11,7 +11,7 @@ import pytest
 from tui.play import Script, answer, call, opened, until
 from workbench.log.events import AssistantMessage, Override, ToolResult, UserMessage
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
 
@@ -41,7 +41,7 @@ async def test_what_is_said_is_answered_named_and_on_the_disk(
 
 async def test_an_answer_is_seen_while_it_comes(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    Script([Text("half"), gate, *answer(" whole")]).play(monkeypatch)
+    Script([TextPiece("half"), gate, *answer(" whole")]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
         await until(lambda: on.live is not None)
@@ -55,7 +55,7 @@ async def test_an_answer_is_seen_while_it_comes(services: Services, monkeypatch:
 async def test_a_thousand_parts_reach_the_screen_in_a_few_updates(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Script([*(Text(f"{at} ") for at in range(1_000)), *answer("end")]).play(monkeypatch)
+    Script([*(TextPiece(f"{at} ") for at in range(1_000)), *answer("end")]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
         await on.settled()
@@ -65,7 +65,7 @@ async def test_a_thousand_parts_reach_the_screen_in_a_few_updates(
 
 async def test_an_interrupted_answer_is_kept_and_marked(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    Script([Text("as far as"), gate]).play(monkeypatch)
+    Script([TextPiece("as far as"), gate]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
         await until(lambda: on.live is not None)
@@ -100,7 +100,7 @@ async def test_after_an_interruption_the_waiting_message_goes_next(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    Script([Text("long"), gate], answer("short")).play(monkeypatch)
+    Script([TextPiece("long"), gate], answer("short")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("first")
         await until(lambda: on.live is not None)
@@ -295,7 +295,7 @@ async def test_what_cannot_begin_is_told(services: Services, monkeypatch: pytest
 
 async def test_quitting_in_the_middle_keeps_what_came(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    Script([Text("as far as"), gate]).play(monkeypatch)
+    Script([TextPiece("as far as"), gate]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
         await until(lambda: on.live is not None)

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.log.events import Hold
 from workbench.sources.recorded import ListedRequest
 from workbench.sources.requests import RequestMark
-from workbench.sources.savings import left_out, session_savings, way_figures
+from workbench.sources.savings import left_out, proxy_policy_figures, session_savings
 
 CHANGED = frozenset({"a result"})
 
@@ -43,15 +43,17 @@ def test_a_change_costs_what_is_not_read_from_the_cache() -> None:
 def test_what_was_not_sent_is_an_estimate_and_says_how_far_it_may_be_off() -> None:
     found = session_savings(BEGIN, 0.07)
     assert str(found).startswith("changed on the way: 1 request, about 300 tokens (± 7.0 %) not sent, 1 batch;")
-    assert str(way_figures("layers", BEGIN)).startswith("layers: saved about 300 tokens in 1 request; 1 batch,")
+    assert str(proxy_policy_figures("layers", BEGIN)).startswith(
+        "layers: saved about 300 tokens in 1 request; 1 batch,"
+    )
 
 
 def test_the_tokens_of_cache_are_named_where_a_cache_was_reported() -> None:
     uncached = [asked(1, 1_000, reported=1_000), asked(2, 1_200), changed(3, 900, 2, reported=900)]
     assert str(session_savings(BEGIN)).endswith(" not sent, 1 batch; 300 tokens were not read from the cache for it")
     assert str(session_savings(uncached)).endswith(" not sent, 1 batch")
-    assert str(way_figures("layers", BEGIN)).endswith("; 1 batch, cost 300 tokens of cache")
-    assert str(way_figures("layers", uncached)).endswith("; 1 batch, no cache was reported")
+    assert str(proxy_policy_figures("layers", BEGIN)).endswith("; 1 batch, cost 300 tokens of cache")
+    assert str(proxy_policy_figures("layers", uncached)).endswith("; 1 batch, no cache was reported")
 
 
 def test_what_the_last_request_was_sent_without_is_left_out() -> None:
@@ -84,8 +86,8 @@ def test_what_the_provider_refused_says_nothing_of_the_cache() -> None:
 
 
 def test_the_policy_still_holds_while_the_next_request_waits() -> None:
-    held = way_figures("layers", [*BEGIN, asked(4, 1_300)])
-    back = way_figures("layers", [*BEGIN, asked(4, 1_300, reported=1_300)])
+    held = proxy_policy_figures("layers", [*BEGIN, asked(4, 1_300)])
+    back = proxy_policy_figures("layers", [*BEGIN, asked(4, 1_300, reported=1_300)])
     assert held is not None
     assert back is not None
     assert (held.still, back.still) == (True, False)

@@ -27,7 +27,7 @@ from workbench.sources.recorded import ListedRequest, RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
 from workbench.views.compaction_view import LogFigures
-from workbench.views.transcript import Entries, LogTranscript
+from workbench.views.transcript import EntryIndex, LogTranscript
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -72,7 +72,7 @@ def test_sub_agents_are_counted_and_change_no_figure_of_the_session(starts: list
 
 def test_the_chat_says_how_they_are_opened(services: Services, tmp_path: Path) -> None:
     path = write_session(tmp_path, {"a1": agent_lines("a1", 4), "b2": agent_lines("b2", 5)}, {"a1": "Explore"})
-    entries = Entries(services.source(str(path)).events)
+    entries = EntryIndex(services.source(str(path)).events)
     shown = LogTranscript(entries, None)
     assert "2 sub-agents: FILE#2 (Explore), FILE#3 (b2)" in [shown[at].text for at in range(len(shown))]
 

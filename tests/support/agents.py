@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.agent.approvals import Approvals
 from workbench.agent.loop import Agent
-from workbench.agent.steps import Appended, Step
+from workbench.agent.steps import EventAppended, TurnStep
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
@@ -15,7 +15,7 @@ from workbench.context.setup import PlanOptions, set_up
 from workbench.log.session import Session
 from workbench.models.catalogue import Catalogue
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 
 
 def agent(session: Session, project: Path, gateway: Gateway, **options: Any) -> Agent:
@@ -24,15 +24,15 @@ def agent(session: Session, project: Path, gateway: Gateway, **options: Any) -> 
     options.setdefault("model", "rehearsal")
     setup = set_up(PlanOptions(**options), Settings(), Catalogue())
     approvals = Approvals(allow=allow, path=project.parent / "approvals.toml")
-    means = TurnServices(gateway, Toolbox(project), approvals, schedule=Schedule(tries=1), **more)
+    means = TurnServices(gateway, Toolbox(project), approvals, schedule=RetrySchedule(tries=1), **more)
     return Agent(session, setup, means)
 
 
-async def said(agent: Agent, message: str) -> list[Step]:
+async def said(agent: Agent, message: str) -> list[TurnStep]:
     """All steps of one turn."""
     return [step async for step in agent.turn(message)]
 
 
-def bodies(steps: list[Step], kind: type) -> list[Any]:
+def bodies(steps: list[TurnStep], kind: type) -> list[Any]:
     """The bodies of one kind that were appended."""
-    return [step.event.body for step in steps if isinstance(step, Appended) and isinstance(step.event.body, kind)]
+    return [step.event.body for step in steps if isinstance(step, EventAppended) and isinstance(step.event.body, kind)]

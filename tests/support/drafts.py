@@ -13,8 +13,8 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.retry import Schedule
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.retry import RetrySchedule
 
 MODEL = "scripted"
 WINDOW = 20_000
@@ -44,10 +44,12 @@ def setup(
     return set_up(options, Settings(), Catalogue())
 
 
-def compactor(url: str = "", made: Setup | None = None, patience: Patience | None = None, **more: Any) -> Compactor:
+def compactor(
+    url: str = "", made: Setup | None = None, patience: SilenceLimits | None = None, **more: Any
+) -> Compactor:
     """A compactor for the model at an address; without one, for the digest."""
     gateway = Gateway(Endpoint(url, "key", "openai")) if url else None
-    return Compactor(made or setup(), gateway, patience=patience, schedule=Schedule(tries=1), **more)
+    return Compactor(made or setup(), gateway, patience=patience, schedule=RetrySchedule(tries=1), **more)
 
 
 def says(*words: str, finish: str = "stop") -> Answer:

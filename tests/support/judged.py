@@ -21,11 +21,11 @@ from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, U
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
-AT_ONCE = Schedule(first_wait=0.0, longest_wait=0.0, jitter=0.0)
+AT_ONCE = RetrySchedule(first_wait=0.0, longest_wait=0.0, jitter=0.0)
 RECALL = (
     "The connection pool of the payment service holds 48 connections per worker.",
     "The nightly export of invoices is written to reports/nightly/export.csv every evening.",

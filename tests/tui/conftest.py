@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from workbench.models.keys import Key
+from workbench.models.keys import KeyOrigin
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
 from workbench.tui.textual_patches import PATCHES, text_as_it_is
@@ -101,7 +101,7 @@ def scripted_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model of the scripts is asked in this process."""
     key = ModelRoutes.key
     monkeypatch.setattr(
-        ModelRoutes, "key", lambda self, model: Key("not needed") if model == "scripted" else key(self, model)
+        ModelRoutes, "key", lambda self, model: KeyOrigin("not needed") if model == "scripted" else key(self, model)
     )
 
 

@@ -23,12 +23,12 @@ from live.test_finder import SESSIONS
 from support.hostile_text import CLIPBOARD, CONTROLS, MARKS, MARKUP, SURROGATES, TEXTS, hostile_text, poisoned
 from tui.play import until
 from tui.recorded.long_run import FIXED, as_file, run, step
-from tui.screens.test_on_the_way import Agent, agent
+from tui.screens.test_proxy_policy import Agent, agent
 from workbench.config.paths import config_dir
 from workbench.log.codec import encode_event
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
 from workbench.tui.demo import recording_lines
@@ -70,7 +70,7 @@ class RandomModel:
         self._random = random
         self.endpoint = Endpoint()
 
-    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
+    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[ReplyPart, None]:
         """One answer."""
         random = self._random
         dice = random.random()
@@ -81,15 +81,15 @@ class RandomModel:
         if dice < 0.45:
             tool = random.choice(TOOLS)
             given = random.choice(('{"path": "note.txt"}', "{}", "not JSON", '{"command": "echo hello"}'))
-            yield CallFragment(0, f"call-{random.random()}", tool, given)
-            yield Finished("tool_calls")
+            yield CallPiece(0, f"call-{random.random()}", tool, given)
+            yield ReplyFinished("tool_calls")
             return
         text = random.choice(ANSWERS)
         for at in range(0, len(text), 40):
-            yield Text(text[at : at + 40])
+            yield TextPiece(text[at : at + 40])
             await asyncio.sleep(random.choice((0, 0, 0.02)))
-        yield Reported(100, 10)
-        yield Finished("stop")
+        yield ReportedUsage(100, 10)
+        yield ReplyFinished("stop")
 
     @asynccontextmanager
     async def serving(self, *_: object, **__: object) -> AsyncIterator[RandomModel]:

@@ -18,7 +18,7 @@ from support.waiting import GIVE_UP, WaitLimit, patiently
 from tui.small_app import screen_of
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece
 from workbench.session import connection
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice, SessionState
@@ -38,18 +38,18 @@ SMALL = (90, 30)
 ONE_PANE = (99, 40)
 """Screens with one pane at a time, which are drawn faster."""
 
-Said = Part | ModelFailure | threading.Event
+Said = ReplyPart | ModelFailure | threading.Event
 """A part of the answer, how it breaks off, or a gate that the test opens."""
 
 
 def answer(text: str, prompt: int = 100, completion: int = 10) -> list[Said]:
     """A whole answer."""
-    return [Text(text), Reported(prompt, completion), Finished("stop")]
+    return [TextPiece(text), ReportedUsage(prompt, completion), ReplyFinished("stop")]
 
 
 def call(tool: str, arguments: str, number: int = 0) -> list[Said]:
     """An answer that calls a tool."""
-    return [CallFragment(number, f"call-{tool}-{number}", tool, arguments), Finished("tool_calls")]
+    return [CallPiece(number, f"call-{tool}-{number}", tool, arguments), ReplyFinished("tool_calls")]
 
 
 class Script:
@@ -60,7 +60,7 @@ class Script:
         self.requests: list[Mapping[str, Any]] = []
         self.endpoint = Endpoint()
 
-    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
+    async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[ReplyPart, None]:
         """The next answer."""
         self.requests.append(body)
         for said in self.answers.pop(0) if self.answers else answer("nothing more to say"):

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.play import Script, answer, full_screen, program, settle, shown, told, typed, until
-from workbench.models.reply_parts import Part, Text
+from workbench.models.reply_parts import ReplyPart, TextPiece
 from workbench.session.fault_reports import latest_report
 from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
@@ -70,7 +70,7 @@ async def test_an_error_anywhere_on_the_screen_is_told_and_the_turn_goes_on(
     services: Services, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     gate = threading.Event()
-    Script([Text("half"), gate, *answer(" whole")]).play(monkeypatch)
+    Script([TextPiece("half"), gate, *answer(" whole")]).play(monkeypatch)
     async with program(services) as (pilot, screen):
         screen.model.send("go")
         await until(lambda: screen.model.state.live is not None)
@@ -124,7 +124,7 @@ async def test_an_error_in_a_turn_is_told_and_the_next_turn_goes_on(
     services: Services, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     class Odd(Script):
-        async def stream(self, body: Mapping[str, Any], **more: object) -> AsyncGenerator[Part, None]:
+        async def stream(self, body: Mapping[str, Any], **more: object) -> AsyncGenerator[ReplyPart, None]:
             if not self.requests:
                 self.requests.append(body)
                 raise KeyError("nobody expects this")

@@ -34,7 +34,7 @@ VALUES = frozenset(
         "CompactionView",
         "ContextView",
         "DraftCost",
-        "Live",
+        "LiveAnswer",
         "Status",
         "Transcript",
         "UserQuestion",

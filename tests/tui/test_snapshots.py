@@ -14,13 +14,13 @@ from textual.screen import Screen
 
 from tui.play import Script, answer, call, full_screen, main_screen, settle, until
 from tui.snapshots import check_look
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Send
 from workbench.tui.widgets.help import HelpScreen
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures, Size
@@ -117,7 +117,7 @@ def test_the_split_with_a_question(services: Services, pictures: Pictures, monke
 
 def test_the_split_during_a_turn(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    Script([Text("The fixture opens the database **twice**"), gate, *answer(".")]).play(monkeypatch)
+    Script([TextPiece("The fixture opens the database **twice**"), gate, *answer(".")]).play(monkeypatch)
 
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
@@ -158,7 +158,7 @@ async def test_the_split_with_a_file(services: Services, talk: Path) -> None:
         ("f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
         (
             "ctrl+t",
-            Report,
+            ReportScreen,
             ("window 16,000 (policy), 4,000 kept for the answer", "average turn 17,868 tokens in and out"),
         ),
         ("ctrl+p", CommandPalette, ("Search for commands…", "tokens (Ctrl+T)")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.agent.reply import ReplyInProgress
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult
-from workbench.models.reply_parts import CallFragment, Finished, Text, Thinking
+from workbench.models.reply_parts import CallPiece, ReplyFinished, TextPiece, ThinkingPiece
 from workbench.views.live_turn import OUTPUT, LiveTurn
 
 
@@ -13,10 +13,10 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
     coming.begin()
     assert coming.live() is None
     coming.follow(reply)
-    for part in (Thinking("hm"), Text("I "), Text("look."), CallFragment(0, "c1", "read_file", '{"pa')):
+    for part in (ThinkingPiece("hm"), TextPiece("I "), TextPiece("look."), CallPiece(0, "c1", "read_file", '{"pa')):
         reply.add_part(part)
-    reply.add_part(CallFragment(0, "", "", 'th": 1}'))
-    reply.add_part(Finished("tool_calls"))
+    reply.add_part(CallPiece(0, "", "", 'th": 1}'))
+    reply.add_part(ReplyFinished("tool_calls"))
     live = coming.live()
     assert live is not None
     assert (live.reasoning, live.text) == ("hm", "I look.")
@@ -45,7 +45,7 @@ def test_looking_does_not_change_what_comes() -> None:
     coming.begin()
     coming.follow(reply)
     for at in range(50):
-        reply.add_part(Text(str(at)))
+        reply.add_part(TextPiece(str(at)))
         live = coming.live()
         assert live is not None
         assert live.text == "".join(map(str, range(at + 1)))

@@ -30,7 +30,7 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import Catalogue
 from workbench.views.row_lookup import row_of
-from workbench.views.transcript import NOTHING, Entries, LogTranscript
+from workbench.views.transcript import NOTHING, EntryIndex, LogTranscript
 
 SETUP = set_up(PlanOptions(model="gpt-4o"), Settings(), Catalogue())
 
@@ -65,7 +65,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         Compaction(5, 7, "what was"),
         Setting("left out", {"progress": 12, "queue\x1b": 1}),
     )
-    transcript = LogTranscript(Entries(events), None)
+    transcript = LogTranscript(EntryIndex(events), None)
     told = [(entry.kind, entry.text) for entry in map(transcript.__getitem__, range(len(transcript)))]
     assert told == [
         ("notice", "model: gpt-4o"),
@@ -101,7 +101,7 @@ def test_a_decision_of_another_agent_says_whose_and_why_it_was() -> None:
     why = "undone in Codex: its user went back to an earlier message"
     undone: list[Body] = [Override("exclude", 1, 1, why), Override("exclude", 3, 3, why, joined=True)]
     events = log(UserMessage("a"), Setting("model", "m"), UserMessage("b"), *undone, UserMessage("c"))
-    transcript = LogTranscript(Entries(events), None)
+    transcript = LogTranscript(EntryIndex(events), None)
     assert f"excluded 2 items (#1, #3), {why}" in [transcript[at].text for at in range(len(transcript))]
 
 
@@ -118,7 +118,7 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
     events += log(*[UserMessage("")] * len(events), *map(Revert, (15, 16)), Revert(18), Revert(14))[len(events) :]
 
     def told(upto: int) -> list[str]:
-        transcript = LogTranscript(Entries(events[:upto]), SETUP.plan(events[:upto]))
+        transcript = LogTranscript(EntryIndex(events[:upto]), SETUP.plan(events[:upto]))
         return [entry.text for entry in map(transcript.__getitem__, range(len(transcript))) if entry.kind == "notice"]
 
     plan = SETUP.plan(events[:13])
@@ -133,7 +133,7 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
 def test_what_another_agent_decided_is_told_with_whose_decision_it_was() -> None:
     talk: list[Body] = [UserMessage("go"), ToolCall("c", "Read", "{}", "r"), ToolResult("c", "text", "Read")]
     why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
-    transcript = LogTranscript(Entries(log(*talk, Override("mask", 3, 3, why), Override("mask", 3, 3))), None)
+    transcript = LogTranscript(EntryIndex(log(*talk, Override("mask", 3, 3, why), Override("mask", 3, 3))), None)
     assert [transcript[at].text for at in (-2, -1)] == [
         f"masked #3, {why}",
         "masked #3",
@@ -152,18 +152,18 @@ def test_what_another_agent_decided_is_told_with_whose_decision_it_was() -> None
 )
 def test_what_waited_at_a_breakpoint_is_told(end: HoldEnd, told: str) -> None:
     events = log(UserMessage("hi"), Hold(1, "tool:Bash", "[b]Bash was called", 57_900, end), AssistantMessage("ho"))
-    held = Entries(events).entry(1, 3)
+    held = EntryIndex(events).entry(1, 3)
     assert (held.kind, held.text) == ("notice", f"held for 58 s at breakpoint tool:Bash ([b]Bash was called), {told}")
 
 
 def test_where_every_request_waits_nobody_asks_why() -> None:
     events = log(UserMessage("hi"), Hold(1, "every", "every request is held", 2_000), AssistantMessage("ho"))
-    assert Entries(events).entry(1, 3).text == "held for 2 s at breakpoint every, then sent unchanged"
+    assert EntryIndex(events).entry(1, 3).text == "held for 2 s at breakpoint every, then sent unchanged"
 
 
 def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:
     events = log(UserMessage("go"), ToolCall("c1", "run_command", "{}"))
-    entries = Entries(events)
+    entries = EntryIndex(events)
     before = LogTranscript(entries, None)
     events.append(Event(3, "e3", 9, ToolResult("c1", "done", "run_command")))
     events.append(Event(4, "e4", 9, AssistantMessage("ready")))
@@ -180,7 +180,7 @@ def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:
 @given(logs())
 def test_an_entry_is_found_by_its_event_and_stands_as_its_row_says(events: list[Event]) -> None:
     plan = SETUP.plan(events)
-    transcript = LogTranscript(Entries(events), plan)
+    transcript = LogTranscript(EntryIndex(events), plan)
     for at in range(len(transcript)):
         entry = transcript[at]
         assert transcript.index_of(entry.seq) == at or entry.call is not None
@@ -206,5 +206,5 @@ def test_nothing_is_an_empty_conversation() -> None:
 
 def test_reasoning_of_which_nothing_can_be_read_is_not_told() -> None:
     events = log(UserMessage("hi"), Reasoning("", "r1"), Reasoning(" \n", "r1"), Reasoning("hm", "r1"))
-    told = LogTranscript(Entries(events), None)
+    told = LogTranscript(EntryIndex(events), None)
     assert [told[at].text for at in range(len(told))] == ["hi", "hm"]

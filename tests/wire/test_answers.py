@@ -7,16 +7,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.wire.answers import AT_ONCE, Pace, WrittenAnswer, WrittenCall, answer_pieces
+from workbench.wire.answers import AT_ONCE, AnswerPace, WrittenAnswer, WrittenCall, answer_pieces
 
 texts = st.text(max_size=600)
 calls = st.lists(st.builds(WrittenCall, st.just("tool"), texts, st.just("id")), max_size=3).map(tuple)
 answers = st.builds(WrittenAnswer, texts, texts, calls)
-paces = st.builds(Pace, st.sampled_from([0, 7.5, 400]), st.sampled_from([0, 1, 33]), st.sampled_from([0, 0.25]))
+paces = st.builds(AnswerPace, st.sampled_from([0, 7.5, 400]), st.sampled_from([0, 1, 33]), st.sampled_from([0, 0.25]))
 
 
 @given(answers, paces)
-def test_the_pieces_joined_are_the_answer(answer: WrittenAnswer, pace: Pace) -> None:
+def test_the_pieces_joined_are_the_answer(answer: WrittenAnswer, pace: AnswerPace) -> None:
     found = list(answer_pieces(answer, pace))
     assert "".join(piece.text for piece in found if piece.kind == "reasoning") == answer.reasoning
     assert "".join(piece.text for piece in found if piece.kind == "text") == answer.text
@@ -26,7 +26,7 @@ def test_the_pieces_joined_are_the_answer(answer: WrittenAnswer, pace: Pace) -> 
 
 
 @given(answers, paces)
-def test_the_same_answer_is_always_split_alike_and_comes_in_order(answer: WrittenAnswer, pace: Pace) -> None:
+def test_the_same_answer_is_always_split_alike_and_comes_in_order(answer: WrittenAnswer, pace: AnswerPace) -> None:
     found = list(answer_pieces(answer, pace))
     assert found == list(answer_pieces(answer, pace))
     assert all(one.at <= other.at for one, other in pairwise(found))
@@ -34,19 +34,21 @@ def test_the_same_answer_is_always_split_alike_and_comes_in_order(answer: Writte
 
 
 def test_at_a_speed_the_last_piece_is_due_when_all_characters_are() -> None:
-    found = list(answer_pieces(WrittenAnswer("x" * 1000), Pace(speed=100, delay=2)))
+    found = list(answer_pieces(WrittenAnswer("x" * 1000), AnswerPace(speed=100, delay=2)))
     assert found[-1].at == 12
     assert len(found) == 200  # twenty pieces a second
 
 
 def test_at_no_speed_nothing_waits() -> None:
-    found = list(answer_pieces(WrittenAnswer("x" * (2 * AT_ONCE + 1)), Pace()))
+    found = list(answer_pieces(WrittenAnswer("x" * (2 * AT_ONCE + 1)), AnswerPace()))
     assert [(len(piece.text), piece.at) for piece in found] == [(AT_ONCE, 0), (AT_ONCE, 0), (1, 0)]
 
 
 def test_a_call_comes_with_its_name_first_and_its_arguments_behind() -> None:
     found = list(
-        answer_pieces(WrittenAnswer(calls=(WrittenCall("a", "{}", "1"), WrittenCall("b", "{}", "2"))), Pace(chunk=1))
+        answer_pieces(
+            WrittenAnswer(calls=(WrittenCall("a", "{}", "1"), WrittenCall("b", "{}", "2"))), AnswerPace(chunk=1)
+        )
     )
     assert [(piece.kind, piece.number) for piece in found] == [
         *[("call", 0), ("arguments", 0), ("arguments", 0)],

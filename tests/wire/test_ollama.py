@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.log.events import ImagePart, Reasoning, TextPart, ToolCall, ToolResult, UserMessage
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.proxy.routes import route_of
 from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer, WrittenCall
 from workbench.wire.checked_requests import BadRequest
@@ -17,7 +17,7 @@ from workbench.wire.dialects import DIALECTS, read_answer, read_request
 OLLAMA = DIALECTS["ollama"]
 ASKED: dict[str, Any] = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "look"}]}
 PLAYED = PacedAnswer(
-    WrittenAnswer("done", "hm", (WrittenCall("ls", '{"path": "."}', "c1"),), usage=Reported(40, 5)),
+    WrittenAnswer("done", "hm", (WrittenCall("ls", '{"path": "."}', "c1"),), usage=ReportedUsage(40, 5)),
 )
 
 

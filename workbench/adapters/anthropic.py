@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
-from workbench.adapters.planned_methods import Prepared, plan_methods
+from workbench.adapters.planned_methods import CallContents, plan_methods
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -24,11 +24,11 @@ def plan_anthropic(client: AnyAnthropic, **settings: Unpack[AdapterSettings]) ->
     return planned
 
 
-def _messages(given: dict[str, Any]) -> Prepared:
+def _messages(given: dict[str, Any]) -> CallContents:
     def put_back(request: dict[str, Any]) -> dict[str, Any]:
         return {"messages": request["messages"]}
 
     def messages_in(response: Any) -> list[Any]:
         return [{"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in response.content]}]
 
-    return Prepared(list(given.get("messages") or ()), given.get("system"), put_back, messages_in)
+    return CallContents(list(given.get("messages") or ()), given.get("system"), put_back, messages_in)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from workbench.adapters.chat_messages import leading_prompt
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
-from workbench.adapters.planned_methods import Prepared, plan_methods
+from workbench.adapters.planned_methods import CallContents, plan_methods
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -29,7 +29,7 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
     return planned
 
 
-def chat_request(given: dict[str, Any]) -> Prepared:
+def chat_request(given: dict[str, Any]) -> CallContents:
     """Split the arguments of a chat call: messages, system prompt, and a function that puts planned messages back."""
     messages = list(given.get("messages") or ())
     prompt = leading_prompt(messages)
@@ -37,7 +37,7 @@ def chat_request(given: dict[str, Any]) -> Prepared:
     def put_back(request: dict[str, Any]) -> dict[str, Any]:
         return {"messages": [*messages[: prompt.length], *prompt.without(request["messages"])]}
 
-    return Prepared(messages[prompt.length :], prompt.text, put_back, _chat_answer)
+    return CallContents(messages[prompt.length :], prompt.text, put_back, _chat_answer)
 
 
 def _chat_answer(response: Any) -> list[Any]:
@@ -45,7 +45,7 @@ def _chat_answer(response: Any) -> list[Any]:
     return [{name: value for name, value in message.items() if value not in ([], {})}]
 
 
-def _responses(given: dict[str, Any]) -> Prepared | None:
+def _responses(given: dict[str, Any]) -> CallContents | None:
     """Like `chat_request`, for the Responses API; None if the request must not be planned."""
     if given.get("previous_response_id") or given.get("conversation"):
         return None
@@ -55,4 +55,4 @@ def _responses(given: dict[str, Any]) -> Prepared | None:
     def put_back(request: dict[str, Any]) -> dict[str, Any]:
         return {"input": request["input"]}
 
-    return Prepared(listed, given.get("instructions"), put_back, lambda response: list(response.output))
+    return CallContents(listed, given.get("instructions"), put_back, lambda response: list(response.output))

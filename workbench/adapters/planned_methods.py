@@ -12,7 +12,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.library.context import Context
 
 
-class Prepared(NamedTuple):
+class CallContents(NamedTuple):
     """What a call is going to send."""
 
     messages: Sequence[Any]
@@ -23,7 +23,7 @@ class Prepared(NamedTuple):
     """Returns the messages of an answer, as a program would repeat them."""
 
 
-Prepare = Callable[[dict[str, Any]], Prepared | None]
+Prepare = Callable[[dict[str, Any]], CallContents | None]
 """Reads the arguments of a call; None: it is not planned."""
 
 
@@ -33,7 +33,7 @@ class PlannedCall(NamedTuple):
     arguments: dict[str, Any]
     conversations: PlannedConversations
     context: Context | None = None
-    prepared: Prepared | None = None
+    prepared: CallContents | None = None
     """None: the call is not planned."""
     length: int = 0
     """How many messages the conversation had."""
@@ -88,13 +88,13 @@ def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: 
 
 
 def _planned(
-    given: dict[str, Any], prepared: Prepared, conversations: PlannedConversations, made: PlannedRequest
+    given: dict[str, Any], prepared: CallContents, conversations: PlannedConversations, made: PlannedRequest
 ) -> PlannedCall:
     length = conversations.length_of(made.context)
     return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared, length)
 
 
-def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
+def _head(given: dict[str, Any], prepared: CallContents) -> dict[str, Any]:
     """The system prompt, the tools and the model. Clients mark what was not given with objects of their own."""
     tools = given.get("tools")
     return {

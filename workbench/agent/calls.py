@@ -17,7 +17,7 @@ from workbench.log.events import Body, Failure, ToolCall, ToolResult
 CANCELLED = "[cancelled by the user before it returned]"
 
 
-class Calls:
+class CallRunner:
     """Runs the calls of one turn. It yields the results as bodies of events; the caller appends them to the log."""
 
     def __init__(

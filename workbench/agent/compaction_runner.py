@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, ReportProgress, ignore_progress
+from workbench.compaction.progress import CompactionProgress, ReportProgress, ignore_progress
 from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
@@ -155,7 +155,7 @@ class CompactionRunner:
         urgent: bool = True,
         planned: PlannedCompaction | None = None,
         planner: Planner | None = None,
-    ) -> AsyncGenerator[Progress | Body, None]:
+    ) -> AsyncGenerator[CompactionProgress | Body, None]:
         """Make one compaction. Yield its progress, then the events to append: the compaction, or why there is none.
 
         `planned`: the compaction that was agreed to; without it, one is planned here. A cancelled run leaves nothing
@@ -163,11 +163,11 @@ class CompactionRunner:
         compact" is a failure only if the user asked for the compaction, or if a request that is too long cannot be
         sent without it (`urgent`).
         """
-        progress_queue: asyncio.Queue[Progress | None] = asyncio.Queue()
+        progress_queue: asyncio.Queue[CompactionProgress | None] = asyncio.Queue()
 
         async def make() -> tuple[PlannedCompaction, list[Failure], SummaryDraft]:
             report = progress_queue.put_nowait
-            report(Progress("selecting"))
+            report(CompactionProgress("selecting"))
             wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner, report=report)
             return wanted, *await self.draft(wanted, digest=digest, report=report)
 

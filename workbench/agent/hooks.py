@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.environment import VariableNames
-from workbench.agent.tools.output import Output
+from workbench.agent.tools.output import OutputEnds
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
 from workbench.config.plugin_entries import installed_entries
@@ -164,7 +164,7 @@ class Hooks:
 
     async def _execute(self, point: Point, command: str, text: str) -> str | None:
         """The reason of a veto, if any."""
-        output, errors = Output(_MOST_BYTES, 0), Output(_MOST_BYTES, 0)
+        output, errors = OutputEnds(_MOST_BYTES, 0), OutputEnds(_MOST_BYTES, 0)
         try:
             ended = await run_process(
                 [user_shell(), "-c", command],

@@ -13,14 +13,22 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from workbench.agent import slots
-from workbench.agent.calls import Calls, cancelled_result
+from workbench.agent.calls import CallRunner, cancelled_result
 from workbench.agent.compaction_runner import BY_HAND, CompactionRunner, PlannedCompaction
 from workbench.agent.hooks import Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
-from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.agent.steps import (
+    CompactionRunning,
+    EventAppended,
+    ModelSwitched,
+    PartStreamed,
+    RequestPlanned,
+    TurnStep,
+    WaitingToRetry,
+)
 from workbench.agent.turn_services import TurnServices
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import ATTEMPTS
 from workbench.compaction.values import CompactionDecision, CompactionRefused, SummaryDraft
@@ -35,9 +43,9 @@ from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.models.failures import ELSEWHERE, ModelFailure
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Wait, with_retries
+from workbench.models.retry import RetryWait, with_retries
 
-Steps = AsyncGenerator[Step, None]
+Steps = AsyncGenerator[TurnStep, None]
 
 
 @dataclass(slots=True)
@@ -64,7 +72,7 @@ class Agent:
         self._active = self._own
         """The session's own model, or a fallback model for the rest of a turn."""
         self.compactions = CompactionRunner(self._compactor(setup), services.hooks, services.ask_first)
-        self._calls = Calls(services, self._hook)
+        self._calls = CallRunner(services, self._hook)
         self._call_ids = {event.body.call_id for event in self.planner.events if isinstance(event.body, ToolCall)}
 
     @property
@@ -91,13 +99,13 @@ class Agent:
             self._active.planner.extend(events)
         return events
 
-    def _append(self, *bodies: Body) -> list[Step]:
+    def _append(self, *bodies: Body) -> list[TurnStep]:
         """Add events to the log, then to the plan, and return the steps that report them."""
-        return [Appended(event) for event in self.append(*bodies)]
+        return [EventAppended(event) for event in self.append(*bodies)]
 
     async def turn(self, content: Content | None) -> Steps:
         """Run one turn, from the user's message to the model's answer. Without a message, continue the log."""
-        self._calls = Calls(self._services, self._hook)
+        self._calls = CallRunner(self._services, self._hook)
         try:
             changed, problems = self._slots()
             notes = [Failure("instructions", problem) for problem in problems]
@@ -162,7 +170,7 @@ class Agent:
                 async for step in making:
                     yield step
             plan = self._active.planner.plan()
-            yield Planned(plan, iteration)
+            yield RequestPlanned(plan, iteration)
             reply = ReplyInProgress(new_id(), self._active.setup.model, self._call_ids)
             problem = await self._objection(plan)
             if problem is None:
@@ -212,12 +220,12 @@ class Agent:
         try:
             async with aclosing(with_retries(lambda: gateway.stream(body), self._services.schedule)) as stream:
                 async for part in stream:
-                    if isinstance(part, Wait):
-                        yield Waiting(part)
+                    if isinstance(part, RetryWait):
+                        yield WaitingToRetry(part)
                     else:
                         added = reply.add_part(part)
                         draft.note_growth()
-                        yield Streamed(added, reply)
+                        yield PartStreamed(added, reply)
         except ModelFailure as failure:
             reply.failure = failure
         except (asyncio.CancelledError, GeneratorExit):
@@ -235,7 +243,7 @@ class Agent:
             yield step
         await self._hook("after_model", {"model": plan.model, "text": reply.text, "calls": len(calls)})
 
-    def _keep(self, reply: ReplyInProgress, finish: str) -> list[Step]:
+    def _keep(self, reply: ReplyInProgress, finish: str) -> list[TurnStep]:
         """Append the part of an interrupted answer that arrived, marked as cut short."""
         return [] if reply.is_empty else self._append(*reply.bodies(finish))
 
@@ -244,7 +252,7 @@ class Agent:
         upto = len(self._session)
         return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
-    def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
+    def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[TurnStep]:
         """Plan within the limit in the provider's error from now on. If none is credible, guess one for this turn."""
         asked, taken = self._active, failure.window(plan.totals.tokens, plan.limits.window)
         setup = asked.setup.with_window(taken.tokens)
@@ -270,15 +278,15 @@ class Agent:
         self.compactions.compactor = self._compactor(self._own.setup)
         return [window_setting(asked.setup.model, LearntWindow(0))]
 
-    async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
+    async def _turn_elsewhere(self, problem: Failure) -> list[TurnStep]:
         """Switch to the next fallback model that can be prepared, if another one can help. Always logs the problem."""
-        steps: list[Step] = []
+        steps: list[TurnStep] = []
         models, asked = self._services.fallbacks.models, self._active
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
             failure = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
-            steps += [*self._append(failure), Switched(model, name, problem)]
+            steps += [*self._append(failure), ModelSwitched(model, name, problem)]
             try:
                 ready = await self._services.fallbacks.prepare_model(model)
             except WorkbenchError as error:
@@ -357,12 +365,12 @@ class Agent:
             )
         )
 
-    async def _compact(self, run: AsyncGenerator[Progress | Body, None]) -> Steps:
+    async def _compact(self, run: AsyncGenerator[CompactionProgress | Body, None]) -> Steps:
         """Report the progress of a compaction, and append its events to the log."""
         async with aclosing(run) as making:
             async for made in making:
-                if isinstance(made, Progress):
-                    yield Summarising(made)
+                if isinstance(made, CompactionProgress):
+                    yield CompactionRunning(made)
                 else:
                     for step in self._append(made):
                         yield step

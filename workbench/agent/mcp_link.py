@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
-from workbench.agent.tools.output import Output
+from workbench.agent.tools.output import OutputEnds
 from workbench.config.text import printable
 from workbench.config.variables import selected_variables
 
@@ -185,7 +185,7 @@ def _text(result: CallToolResult, most_bytes: int) -> str:
     pieces = [_piece(block) for block in result.content]
     if not pieces and result.structured_content is not None:
         pieces = [json.dumps(result.structured_content, ensure_ascii=False)]
-    output = Output(most_bytes // 2, most_bytes // 2)
+    output = OutputEnds(most_bytes // 2, most_bytes // 2)
     output.add_bytes("\n".join(pieces).encode(errors="replace"))
     return output.text() or "(no output)"
 

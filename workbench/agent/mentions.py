@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from workbench.agent.tools.base import ToolFailure, ToolLimits
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.read import read_lines
 from workbench.log.events import Content, TextPart, text_of
 
@@ -23,7 +23,7 @@ _TRAIL = ".,;:!?)]}'"
 
 def files_in(text: str, root: Path) -> list[Path]:
     """The files of the project that a message mentions, each once, in the order they are mentioned."""
-    places = Places(root)
+    places = AllowedFolders(root)
     found: dict[Path, None] = {}
     for quoted, plain in _MENTION.findall(text):
         path = _file(quoted, places) if quoted else _file(plain, places) or _file(plain.rstrip(_TRAIL), places)
@@ -32,7 +32,7 @@ def files_in(text: str, root: Path) -> list[Path]:
     return list(found)[:MOST]
 
 
-def _file(name: str, places: Places) -> Path | None:
+def _file(name: str, places: AllowedFolders) -> Path | None:
     try:
         path = places.resolve_path(name) if name else None
         return path if path is not None and path.is_file() else None
@@ -42,7 +42,7 @@ def _file(name: str, places: Places) -> Path | None:
 
 def with_files(text: str, root: Path, limits: ToolLimits | None = None) -> Content:
     """The message followed by the files that it mentions; just the message if it mentions none."""
-    places = Places(root)
+    places = AllowedFolders(root)
     parts = [TextPart(text)]
     for path in files_in(text, root):
         name = places.name(path)

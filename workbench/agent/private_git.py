@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.agent.tools.guarded_start import GIT_SETTINGS, GIT_VARIABLES, KEPT_VARIABLES, path_outside
-from workbench.agent.tools.output import Output
+from workbench.agent.tools.output import OutputEnds
 from workbench.agent.tools.process import run_process
 from workbench.config.errors import WorkbenchError
 from workbench.config.variables import selected_variables
@@ -79,7 +79,7 @@ class Git:
         `private`: hide the repository's settings from it, after `hide_settings`. Raises SnapshotFailed if it takes too
         long or prints too much.
         """
-        output, errors = Output(_MOST_BYTES, 0), Output(4096, 0)
+        output, errors = OutputEnds(_MOST_BYTES, 0), OutputEnds(4096, 0)
         ended = await run_process(
             ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
             cwd=self.folder,

@@ -12,7 +12,7 @@ from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Us
 from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece, ThinkingPiece
 
 KEPT_EVERY: Final = 1.0
 """Seconds after which the parts that arrived are on disk."""
@@ -45,7 +45,7 @@ class ReplyInProgress:
     taken: Set[str] = frozenset()
     """The ids of earlier calls. A result names its call by its id, so no two calls may have the same."""
     finish: str = ""
-    reported: Reported | None = None
+    reported: ReportedUsage | None = None
     failure: ModelFailure | None = None
     """Why it broke off, or did not arrive at all."""
     _text: _Pieces = field(default_factory=_Pieces)
@@ -54,24 +54,24 @@ class ReplyInProgress:
     _calls: dict[int, _Call] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
 
-    def add_part(self, part: Part) -> Part:
+    def add_part(self, part: ReplyPart) -> ReplyPart:
         """Add one part and return it. A call is returned with the id that it has from now on."""
         match part:
-            case Text(text):
+            case TextPiece(text):
                 self._text.append(text)
-            case Thinking(text, signature):
+            case ThinkingPiece(text, signature):
                 self._thinking.append(text)
                 self._signature.append(signature)
-            case CallFragment(number, call_id, name, arguments):
+            case CallPiece(number, call_id, name, arguments):
                 if number not in self._calls:
                     self._calls[number] = _Call(self._free_id(call_id))
                 call = self._calls[number]
                 call.name = call.name or name
                 call.arguments.append(arguments)
                 return part._replace(call_id=call.call_id if call_id else "")
-            case Reported():
+            case ReportedUsage():
                 self.reported = part
-            case Finished(reason):
+            case ReplyFinished(reason):
                 self.finish = reason
         return part
 

@@ -11,7 +11,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.setup import Setup
 from workbench.models.catalogue import LOCAL_WINDOW, is_local
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Gateway, Patience
+from workbench.models.gateway import Gateway, SilenceLimits
 from workbench.models.model_routes import ModelRoutes
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def serving(
-    model: str, endpoint: Endpoint, patience: Patience | None = None, *, may_fail: bool = False
+    model: str, endpoint: Endpoint, patience: SilenceLimits | None = None, *, may_fail: bool = False
 ) -> AsyncIterator[Gateway]:
     """A gateway to the model. The embedded model is started first, and stopped at the end.
 
@@ -59,7 +59,7 @@ async def summarising(routes: ModelRoutes, setup: Setup) -> AsyncIterator[Gatewa
         yield gateway
 
 
-Prepared = tuple[Setup, Endpoint, Patience]
+Prepared = tuple[Setup, Endpoint, SilenceLimits]
 """Everything that is needed to plan for a model and to reach it."""
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.agent.reply import ReplyInProgress
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Event, Failure
-from workbench.models.reply_parts import Part
-from workbench.models.retry import Wait
+from workbench.models.reply_parts import ReplyPart
+from workbench.models.retry import RetryWait
 
 
-class Planned(NamedTuple):
+class RequestPlanned(NamedTuple):
     """A request is about to be made from this plan."""
 
     plan: ContextPlan
@@ -20,21 +20,21 @@ class Planned(NamedTuple):
     """The number of the request within its turn, from 1."""
 
 
-class Streamed(NamedTuple):
+class PartStreamed(NamedTuple):
     """A part of the reply arrived. It is not in the log yet."""
 
-    part: Part
+    part: ReplyPart
     reply: ReplyInProgress
     """Everything that has arrived so far; it continues to grow."""
 
 
-class Waiting(NamedTuple):
+class WaitingToRetry(NamedTuple):
     """The request will be tried again after a wait."""
 
-    wait: Wait
+    wait: RetryWait
 
 
-class Switched(NamedTuple):
+class ModelSwitched(NamedTuple):
     """A fallback model is asked from now until the end of the turn. The failure that led to this is in the log."""
 
     model: str
@@ -43,16 +43,16 @@ class Switched(NamedTuple):
     """Why the previous model did not answer."""
 
 
-class Summarising(NamedTuple):
+class CompactionRunning(NamedTuple):
     """A compaction has made progress."""
 
-    progress: Progress
+    progress: CompactionProgress
 
 
-class Appended(NamedTuple):
+class EventAppended(NamedTuple):
     """An event was written to the log on disk."""
 
     event: Event
 
 
-Step = Planned | Streamed | Waiting | Switched | Summarising | Appended
+TurnStep = RequestPlanned | PartStreamed | WaitingToRetry | ModelSwitched | CompactionRunning | EventAppended

@@ -12,7 +12,7 @@ from workbench.agent.serving import Fallbacks
 from workbench.agent.tools.registry import Toolbox
 from workbench.models.catalogue import Catalogue
 from workbench.models.gateway import Gateway
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TurnServices:
     report: Callable[[str, str], None] | None = None
     """Called with the id of a call and a piece of its command's output, as it arrives."""
     hooks: Hooks = field(default_factory=Hooks)
-    schedule: Schedule = field(default_factory=Schedule)
+    schedule: RetrySchedule = field(default_factory=RetrySchedule)
     fallbacks: Fallbacks = field(default_factory=Fallbacks)
     ask_first: AskFirst | None = None
     """Asks before a compaction; None if no user can be asked: then the policy decides."""

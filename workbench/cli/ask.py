@@ -12,7 +12,7 @@ from pathlib import Path
 from workbench.agent.loop import Agent
 from workbench.agent.mcp import McpServer
 from workbench.agent.mentions import with_files
-from workbench.agent.steps import Appended
+from workbench.agent.steps import EventAppended
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.plugin_tools import plugin_tools
 from workbench.agent.tools.registry import Toolbox
@@ -126,7 +126,7 @@ async def _turn(agent: Agent, message: Content, printer: StepPrinter) -> Failure
     async with aclosing(agent.turn(message)) as steps:
         async for step in steps:
             printer(step)
-            if isinstance(step, Appended):
+            if isinstance(step, EventAppended):
                 acted = acted or isinstance(step.event.body, ToolCall)
                 failed = _failed(step.event.body, failed, acted)
                 spent = step.event.body if isinstance(step.event.body, Usage) else spent

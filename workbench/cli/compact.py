@@ -17,9 +17,16 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
-from workbench.compaction.progress import Progress, ignore_progress
+from workbench.compaction.progress import CompactionProgress, ignore_progress
 from workbench.compaction.triggers import compaction_question
-from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
+from workbench.compaction.values import (
+    CompactionPreview,
+    CompactionRefused,
+    Fact,
+    SelectedRange,
+    SummaryAudit,
+    SummaryDraft,
+)
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.signals import run_for_result
@@ -39,7 +46,7 @@ BY_HAND = "hand"
 """Who made a summary that the user wrote or edited."""
 
 
-class Job(NamedTuple):
+class CompactJob(NamedTuple):
     """What to compact, and where to store it."""
 
     services: Services
@@ -69,7 +76,7 @@ def run_compact(options: argparse.Namespace) -> int:
     return 0
 
 
-def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> Job:
+def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> CompactJob:
     source = read_source_with_notes(services, options.source)
     session = None
     if not source.is_file and not options.dry_run:
@@ -81,7 +88,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
     if not options.digest:
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)
     own_summary = None if options.summary is None else read_transcript_text(options.summary)[1].strip()
-    return Job(services, options, source.events, setup, session, own_summary)
+    return CompactJob(services, options, source.events, setup, session, own_summary)
 
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
@@ -90,7 +97,7 @@ def set_up_for(services: Services, options: argparse.Namespace, source: Source) 
     return opening_setup(services, options_of(options), source._replace(model=model))
 
 
-async def _compact(job: Job) -> SummaryDraft:
+async def _compact(job: CompactJob) -> SummaryDraft:
     """Show the preview, ask, draft the summary and store it. A refusal is logged and raised."""
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
@@ -122,7 +129,7 @@ async def _compact(job: Job) -> SummaryDraft:
     return draft
 
 
-def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
+def _edited(job: CompactJob, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
     """Apply `--summary` and `--add-lost` to the draft."""
     if job.summary is not None:
         draft = replace(compactor.edited(job.events, draft, job.summary), made_by=BY_HAND)
@@ -134,7 +141,7 @@ def print_warnings(lines: Any) -> None:
         print(printable(f"· {line}"), file=sys.stderr)
 
 
-def print_progress(progress: Progress) -> None:
+def print_progress(progress: CompactionProgress) -> None:
     """Print a line for each stage and request, and none for the steps between."""
     asks = progress.stage in ("summarising", "merging")
     if not progress.characters and (asks or not progress.part):
@@ -160,7 +167,7 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
         raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
 
 
-def _print(job: Job, draft: SummaryDraft) -> None:
+def _print(job: CompactJob, draft: SummaryDraft) -> None:
     """Print the summary, what it lost, and the new usage."""
     window, audit = job.setup.limits.window, draft.audit
     print("\n".join(printable_lines(draft.summary)))
@@ -236,7 +243,7 @@ def refused_json(refused: CompactionRefused) -> dict[str, Any]:
     return {**empty, "trigger": "manual", "why": "by hand", "refused": str(refused), "problems": []}
 
 
-def audit_json(audit: Audit) -> dict[str, Any]:
+def audit_json(audit: SummaryAudit) -> dict[str, Any]:
     return {
         "score": round(audit.score, 4),
         "kept": [_fact(fact) for fact in audit.kept],

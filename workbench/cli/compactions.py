@@ -33,10 +33,17 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.compaction.forecast import Forecast, forecast_compaction, next_step
-from workbench.compaction.metrics import Metrics, Spread, count_metrics
-from workbench.compaction.record import STATUS_NAMES, Record, read_record
+from workbench.compaction.metrics import CompactionMetrics, FigureSpread, count_metrics
+from workbench.compaction.record import STATUS_NAMES, CompactionRecord, read_record
 from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.undo import Change, Node, compaction_tree, redo_change, undo_all_compactions, undo_change
+from workbench.compaction.undo import (
+    NestedCompaction,
+    UndoChange,
+    compaction_tree,
+    redo_change,
+    undo_all_compactions,
+    undo_change,
+)
 from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
@@ -73,7 +80,12 @@ def run_compactions(options: argparse.Namespace) -> int:
 
 
 def _as_json(
-    source: Source, setup: Setup, plan: ContextPlan, found: Record, decision: CompactionDecision, coming: Forecast
+    source: Source,
+    setup: Setup,
+    plan: ContextPlan,
+    found: CompactionRecord,
+    decision: CompactionDecision,
+    coming: Forecast,
 ) -> dict[str, Any]:
     policy = setup.loaded.policy.compaction
     values = decision._asdict()
@@ -102,7 +114,7 @@ def _headless_mode(policy: CompactionPolicy) -> str:
     return (policy.headless_mode or "confirm") if policy.mode == "confirm" else policy.mode
 
 
-def _node_json(node: Node) -> dict[str, Any]:
+def _node_json(node: NestedCompaction) -> dict[str, Any]:
     event, status, by, details = node.entry
     assert isinstance(event.body, Compaction)
     first, last = node.entry.range
@@ -120,11 +132,11 @@ def _node_json(node: Node) -> dict[str, Any]:
     }
 
 
-def _metrics_json(counted: Metrics) -> dict[str, Any]:
+def _metrics_json(counted: CompactionMetrics) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in Metrics.__dataclass_fields__:
+    for name in CompactionMetrics.__dataclass_fields__:
         value = getattr(counted, name)
-        found[name] = value._asdict() if isinstance(value, Spread) else value
+        found[name] = value._asdict() if isinstance(value, FigureSpread) else value
     return found
 
 
@@ -132,7 +144,7 @@ def _metrics_json(counted: Metrics) -> dict[str, Any]:
 
 
 def _lines(
-    setup: Setup, plan: ContextPlan, found: Record, decision: CompactionDecision, coming: Forecast
+    setup: Setup, plan: ContextPlan, found: CompactionRecord, decision: CompactionDecision, coming: Forecast
 ) -> Iterator[str]:
     policy = setup.loaded.policy.compaction
     elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
@@ -161,7 +173,7 @@ def _now(decision: CompactionDecision) -> str:
             return f"compacts{' without a model' if decision.digest else ''}: {decision.why}"
 
 
-def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
+def _rows(node: NestedCompaction, depth: int) -> Iterator[tuple[str, ...]]:
     event, status, by, noted = node.entry
     first, last = node.entry.range
     cause = f" by {by}" if by is not None else ""
@@ -182,7 +194,7 @@ def _rows(node: Node, depth: int) -> Iterator[tuple[str, ...]]:
         yield from _rows(inner, depth + 1)
 
 
-def _counters(counted: Metrics) -> Iterator[str]:
+def _counters(counted: CompactionMetrics) -> Iterator[str]:
     if counted.made:
         yield ""
         yield f"made      {counted.made} ({_counts(counted.by_status)}), by trigger: {_counts(counted.by_trigger)}"
@@ -202,7 +214,7 @@ def _counters(counted: Metrics) -> Iterator[str]:
         yield f"failures  {_counts(counted.failures)}"
 
 
-def _spread(spread: Spread, form: str) -> str:
+def _spread(spread: FigureSpread, form: str) -> str:
     if spread.of == 1:
         return f"{spread.mean:{form}}"
     return f"{spread.least:{form}} to {spread.most:{form}}, {spread.mean:{form}} on average of {spread.of}"
@@ -236,14 +248,14 @@ def run_undo(options: argparse.Namespace) -> int:
     return 0
 
 
-def _changes(events: list[Event], options: argparse.Namespace) -> list[Change]:
+def _changes(events: list[Event], options: argparse.Namespace) -> list[UndoChange]:
     if options.all_compactions:
         return undo_all_compactions(events)
     return redo_change(events, options.event) if options.redo else undo_change(events, options.event)
 
 
 def _undo_json(
-    again: bool, changes: list[Change], added: tuple[Event, ...], before: ContextPlan, after: ContextPlan
+    again: bool, changes: list[UndoChange], added: tuple[Event, ...], before: ContextPlan, after: ContextPlan
 ) -> dict[str, Any]:
     return {
         "redo": again,

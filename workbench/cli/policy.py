@@ -19,9 +19,9 @@ from typing import Any
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import line_width, print_json, printable, table
 from workbench.proxy import control
-from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy, RunningProxy, SessionPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
-from workbench.sources.on_the_way import Foresight, foresee_policy, policy_words
+from workbench.sources.on_the_way import PolicyForecast, foresee_policy, policy_words
 from workbench.sources.services import Services
 
 
@@ -70,10 +70,10 @@ def _wish(options: argparse.Namespace, now: SessionPolicy | None) -> PolicyOrder
     if not options.name and not knobs:
         return None
     named = options.name or (now.policy.policy if now is not None and now.policy is not None else "")
-    return PolicyOrder("set", WayPolicy(named, knobs))
+    return PolicyOrder("set", ProxyPolicy(named, knobs))
 
 
-def _ahead(services: Services, session: str, wish: PolicyOrder, now: SessionPolicy | None) -> Foresight:
+def _ahead(services: Services, session: str, wish: PolicyOrder, now: SessionPolicy | None) -> PolicyForecast:
     events = services.source(session).events
     policy = {"set": wish.policy, "default": now.default if now is not None else None}.get(wish.do)
     return foresee_policy(services, events, policy, now.policy if now is not None else None)

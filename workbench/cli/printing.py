@@ -7,18 +7,26 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
-from workbench.compaction.progress import Progress
+from workbench.agent.steps import (
+    CompactionRunning,
+    EventAppended,
+    ModelSwitched,
+    PartStreamed,
+    RequestPlanned,
+    TurnStep,
+    WaitingToRetry,
+)
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.record import read_details
 from workbench.config.text import escaped_json, print_plain_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, Usage, text_of
 from workbench.log.session import Session
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
+from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece, ThinkingPiece
 from workbench.views.values import Level, WindowUse
 
-PrintStep = Callable[[Step], None]
+PrintStep = Callable[[TurnStep], None]
 _ENDINGS = {
     "length": "the answer ends here because the model may write no more at once",
     "refused": "the model or its provider's filter declined to answer",
@@ -27,23 +35,23 @@ _ENDINGS = {
 """Finish reasons of answers that are not complete."""
 
 
-def print_for_people(step: Step) -> None:
+def print_for_people(step: TurnStep) -> None:
     """Print the answer to standard output as it streams, and everything else to standard error."""
     match step:
-        case Streamed(Text(text)):
+        case PartStreamed(TextPiece(text)):
             sys.stdout.write("\n".join(printable_lines(text)))
             sys.stdout.flush()
-        case Summarising(Progress(stage="summarising", characters=0) as progress):
+        case CompactionRunning(CompactionProgress(stage="summarising", characters=0) as progress):
             part = f", part {progress.part} of {progress.parts}" if progress.parts > 1 else ""
             _aside(f"the earlier conversation is summarised{part}")
-        case Planned(plan, iteration):
+        case RequestPlanned(plan, iteration):
             short = short_answer(plan.limits, plan.totals.tokens)
             for warning in plan.warnings if iteration == 1 else filter(None, [short]):
                 _aside(warning)
-        case Waiting(wait):
+        case WaitingToRetry(wait):
             left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
             _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
-        case Appended(event):
+        case EventAppended(event):
             match event.body:
                 case AssistantMessage(content=content, finish=finish):
                     if content:
@@ -80,9 +88,9 @@ class StepPrinter:
         self._session = session
         self._printed = printed
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: TurnStep) -> None:
         """Print a step, after the events before it in the log."""
-        if isinstance(step, Appended):
+        if isinstance(step, EventAppended):
             self.catch_up(step.event.seq - 1)
             self._printed = max(self._printed, step.event.seq)
         self._show(step)
@@ -96,7 +104,7 @@ class StepPrinter:
         """Print the events up to `upto` that were not printed yet."""
         if upto > self._printed:
             for event in self._session.events(self._printed, upto):
-                self._show(Appended(event))
+                self._show(EventAppended(event))
             self._printed = upto
 
 
@@ -116,23 +124,25 @@ def _aside(text: str, most: int | None = None) -> None:
     print(printable(f"· {text}")[:most], file=sys.stderr)
 
 
-def print_events(step: Step) -> None:
+def print_events(step: TurnStep) -> None:
     """Print one line for each event, as it is in the log."""
-    if isinstance(step, Appended):
+    if isinstance(step, EventAppended):
         print(escaped_json(encode_event(step.event)), flush=True)
 
 
-def print_all(step: Step) -> None:
+def print_all(step: TurnStep) -> None:
     """Print the events' lines, and lines with the key `step` for everything that is not logged."""
-    if isinstance(step, Appended):
+    if isinstance(step, EventAppended):
         print_events(step)
     else:
         print_plain_json(_passing(step), indent=None)
 
 
-def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dict[str, Any]:
+def _passing(
+    step: RequestPlanned | PartStreamed | WaitingToRetry | ModelSwitched | CompactionRunning,
+) -> dict[str, Any]:
     match step:
-        case Planned(plan, iteration):
+        case RequestPlanned(plan, iteration):
             return {
                 "step": "planned",
                 "iteration": iteration,
@@ -142,26 +152,26 @@ def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dic
                 "max_output": plan.max_output,
                 "fits": plan.verdict.fits,
             }
-        case Waiting(wait):
+        case WaitingToRetry(wait):
             seconds = round(wait.seconds_left, 3)
             return {"step": "waiting", "seconds": seconds, "try": wait.try_number, "why": wait.failure.category}
-        case Switched(model, instead_of, failure):
+        case ModelSwitched(model, instead_of, failure):
             return {"step": "switched", "model": model, "instead_of": instead_of, "why": failure.category}
-        case Summarising(progress):
+        case CompactionRunning(progress):
             return {"step": "summarising", **progress._asdict()}
-        case Streamed(part):
+        case PartStreamed(part):
             return _part(part)
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ReplyPart) -> dict[str, Any]:
     match part:
-        case Text(text):
+        case TextPiece(text):
             return {"step": "text", "text": text}
-        case Thinking(text):
+        case ThinkingPiece(text):
             return {"step": "thinking", "text": text}
-        case CallFragment(number, call_id, name, arguments):
+        case CallPiece(number, call_id, name, arguments):
             return {"step": "call", "number": number, "id": call_id, "tool": name, "arguments": arguments}
-        case Reported():
+        case ReportedUsage():
             return {"step": "usage", **part._asdict()}
-        case Finished(reason):
+        case ReplyFinished(reason):
             return {"step": "finished", "reason": reason}

@@ -23,7 +23,7 @@ from workbench.config.text import counted, print_json, printable
 from workbench.log.events import OwnDialect
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
-from workbench.proxy.control import WayPolicy, registered_proxy
+from workbench.proxy.control import ProxyPolicy, registered_proxy
 from workbench.proxy.door import OncePerMinute
 from workbench.proxy.gate import Gate
 from workbench.proxy.launch import Launch, forward_launch, launch_for, proxy_environment, silence_message
@@ -60,7 +60,9 @@ def run_proxy(options: argparse.Namespace) -> int:
     try:
         catalogue = Catalogue(settings.models, str(settings.file))
         with _quiet_log():
-            return asyncio.run(_serve(options, own, command, catalogue, _way(options, own, settings, catalogue)))
+            return asyncio.run(
+                _serve(options, own, command, catalogue, _applied_policy(options, own, settings, catalogue))
+            )
     except KeyboardInterrupt:
         return 0
 
@@ -76,28 +78,34 @@ def _checked_otlp(options: argparse.Namespace) -> str:
     return address
 
 
-class _Way(NamedTuple):
+class _AppliedPolicy(NamedTuple):
     """The policy that the proxy applies to requests."""
 
     setup_for: SetupFor
-    policy: WayPolicy | None
+    policy: ProxyPolicy | None
     """None: requests pass unchanged, unless a session has a policy of its own."""
     about: str
     """What it does, in words."""
 
 
-def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue) -> _Way:
+def _applied_policy(
+    options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue
+) -> _AppliedPolicy:
     """Load the policy; raises WrongCall if that fails."""
     setup_for = setup_maker(settings, catalogue)
     if not options.policy and not options.set:
-        return _Way(setup_for, None, "")
-    policy = WayPolicy(options.policy or "", tuple(options.set or ()))
+        return _AppliedPolicy(setup_for, None, "")
+    policy = ProxyPolicy(options.policy or "", tuple(options.set or ()))
     name = f"policy {policy}" if policy.policy else str(policy)
-    return _Way(setup_for, policy, f"{name}: {in_words(setup_for(policy, ''), own.batch_tokens)}")
+    return _AppliedPolicy(setup_for, policy, f"{name}: {in_words(setup_for(policy, ''), own.batch_tokens)}")
 
 
 async def _serve(
-    options: argparse.Namespace, own: ProxySettings, command: Sequence[str], catalogue: Catalogue, way: _Way
+    options: argparse.Namespace,
+    own: ProxySettings,
+    command: Sequence[str],
+    catalogue: Catalogue,
+    applied: _AppliedPolicy,
 ) -> int:
     stopped = stop_requested()
     async with contextlib.AsyncExitStack() as stack:
@@ -108,8 +116,8 @@ async def _serve(
         upstreams = Upstreams(to, own)
         folder = stack.enter_context(own_folder())
         agent = launch_for(command, "", folder).agent if command else ""
-        recorder = await stack.enter_async_context(_recording(options, own, agent, way.policy))
-        policies = PassingPolicies(way.setup_for, own.batch_tokens, way.policy, recorder)
+        recorder = await stack.enter_async_context(_recording(options, own, agent, applied.policy))
+        policies = PassingPolicies(applied.setup_for, own.batch_tokens, applied.policy, recorder)
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
         port = 0 if options.tls else options.port
         server = await stack.enter_async_context(
@@ -119,8 +127,8 @@ async def _serve(
         if not command and not options.json and sys.stdout.isatty():
             server.passed = lambda request: print(printable(str(request)), flush=True)
         stack.enter_context(registered_proxy(server.control, agent))
-        stack.callback(_print_figures, policies, way)
-        _print_address(options, server.address, upstreams, way.about, tls)
+        stack.callback(_print_figures, policies, applied)
+        _print_address(options, server.address, upstreams, applied.about, tls)
         if command:
             if tls is not None:
                 started = forward_launch(command, tls.environment, rehearsal=is_rehearsal)
@@ -136,7 +144,7 @@ async def _serve(
 
 @contextlib.asynccontextmanager
 async def _recording(
-    options: argparse.Namespace, own: ProxySettings, agent: str, policy: WayPolicy | None
+    options: argparse.Namespace, own: ProxySettings, agent: str, policy: ProxyPolicy | None
 ) -> AsyncIterator[Recorder | None]:
     """The recorder. Without a store to write to, requests pass all the same."""
     if options.no_record:
@@ -172,8 +180,8 @@ def _warn(line: str) -> None:
     print(f"workbench proxy: {line}", file=sys.stderr, flush=True)
 
 
-def _print_figures(policies: PassingPolicies, way: _Way) -> None:
-    if way.policy is not None or policies.figures.requests:
+def _print_figures(policies: PassingPolicies, applied: _AppliedPolicy) -> None:
+    if applied.policy is not None or policies.figures.requests:
         _warn(f"the policy {policies.figures}")
 
 

@@ -41,7 +41,7 @@ from workbench.lab.tuning.knob_ranges import search_ranges
 from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, LIMIT, Objective, parse_objective
 from workbench.lab.tuning.report import TuningReport
 from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
-from workbench.lab.tuning.search import AT_ONCE, KnobSearch, Measure, Tried, best_tried, require_optuna
+from workbench.lab.tuning.search import AT_ONCE, KnobSearch, Measure, TriedPolicy, best_tried, require_optuna
 from workbench.lab.tuning.tune_corpus import (
     PRESET_POLICIES,
     SearchEnd,
@@ -146,7 +146,7 @@ class _TuneRun:
         jobs = min(self._options.jobs or usable_cores(), len(self._tasks) or 1)
         return LabWorkers(jobs, self._options.cluster, again=self._options.budget * self._options.seeds)
 
-    def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Sequence[Figures]:
+    def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[TriedPolicy]) -> Sequence[Figures]:
         """Measure the best policy on each held-out session; empty if there are none, or if the user interrupts."""
         if not parts.held_out or self._gave_up:
             return ()
@@ -158,11 +158,11 @@ class _TuneRun:
             print("\r· interrupted: it was not tried on the sessions that it never saw", file=sys.stderr)
             return ()
 
-    def _searched(self, workers: LabWorkers, parts: TuneParts, scoring: SessionScoring) -> list[Tried]:
+    def _searched(self, workers: LabWorkers, parts: TuneParts, scoring: SessionScoring) -> list[TriedPolicy]:
         """Search with each seed. What one search has measured, the next one knows."""
         batches = max(0, self._options.budget - len(PRESET_POLICIES)) // AT_ONCE + 1
         expected = self.corpus.tasks_of(parts.training) * batches * self._options.seeds
-        tried: dict[LabPolicy, Tried] = {}
+        tried: dict[LabPolicy, TriedPolicy] = {}
         known: dict[LabPolicy, PolicyScore] = {}
         with ProgressLine(expected, self._weigh, thing="replay") as line:
 

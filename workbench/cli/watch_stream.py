@@ -92,13 +92,13 @@ class _Changes:
 def print_changes(services: Services, options: Options, ref: str) -> int:
     """Print the changes of a session, and with `follow_active` those of whichever is active in this folder."""
     from workbench.session.activity import session_to_follow
-    from workbench.session.following import LOOK
+    from workbench.session.following import CHECK_SECONDS
 
     here, agent = work_folder().path, _agent_of(services, ref)
     changes, looked, since = _Changes(services, options, ref, "opened", agent), time.monotonic(), 0
     with suppress(KeyboardInterrupt):
         while True:
-            time.sleep(LOOK)
+            time.sleep(CHECK_SECONDS)
             changes.print_next()
             if not options.follow_active or time.monotonic() - looked < PAUSE:
                 continue

@@ -21,7 +21,7 @@ from aiohttp import WSCloseCode, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from workbench.cli.web_session import GRACE, Visit
+from workbench.cli.web_session import GRACE, BrowserVisit
 
 EVERY = ("0.0.0.0", "::")
 """All addresses of the machine: we do not know which host name a browser uses."""
@@ -99,7 +99,7 @@ class WebPage(Server):
         opened = web.WebSocketResponse(heartbeat=15)
         await opened.prepare(request)
         self._open.add(opened)
-        visit = Visit(self._words, opened, self.download_manager)
+        visit = BrowserVisit(self._words, opened, self.download_manager)
         try:
             # A reloaded page must find its session free, not locked by the screen before.
             await asyncio.gather(*self._ending)

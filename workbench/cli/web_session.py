@@ -32,7 +32,7 @@ _REASON = 123
 """The most bytes of the reason in a websocket's close frame."""
 
 
-class Visit(AppService):
+class BrowserVisit(AppService):
     """One screen and the socket that shows it."""
 
     def __init__(self, command: Sequence[str], socket: web.WebSocketResponse, downloads: DownloadManager) -> None:

@@ -58,7 +58,7 @@ class ErrorSeen(NamedTuple):
     event: str
 
 
-class Actions(NamedTuple):
+class SessionActions(NamedTuple):
     """All of them, in order."""
 
     commands: tuple[CommandRun, ...]
@@ -66,7 +66,7 @@ class Actions(NamedTuple):
     errors: tuple[ErrorSeen, ...]
 
 
-def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> Actions:
+def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> SessionActions:
     """What was done in `items`. The items that stay may have the answer to a command."""
     results = {item.call_id: item_text(item) for item in items if item.kind == "tool_result" and item.call_id}
     commands = _fenced_commands(items, staying)
@@ -88,7 +88,7 @@ def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> Actions:
             if trouble:
                 errors.pop(trouble, None)
                 errors[trouble] = ErrorSeen(trouble, item.id)
-    return Actions(tuple(commands), tuple(files.values()), tuple(errors.values()))
+    return SessionActions(tuple(commands), tuple(files.values()), tuple(errors.values()))
 
 
 @lru_cache(maxsize=1_000)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import FactCollection, collect_facts, facts_of_text, key_of
+from workbench.compaction.facts import FactCollection, collect_facts, fact_key, facts_of_text
 from workbench.compaction.source import previous_summary
-from workbench.compaction.values import Audit, Fact, SelectedRange
+from workbench.compaction.values import Fact, SelectedRange, SummaryAudit
 
 HEADING = "## From the record, word for word"
 """The heading above facts that were added because a summary had lost them."""
@@ -49,8 +49,8 @@ class KeptFacts:
         found = fact_words.split_words(summary)
         self._plain = plain_text(summary)
         self._names = fact_words.word_parts(found)
-        self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
-        self._keys |= {key_of("number", number) for number in fact_phrases.numbers_with_units(summary)}
+        self._keys = {fact_key(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
+        self._keys |= {fact_key("number", number) for number in fact_phrases.numbers_with_units(summary)}
         self._commits = {text for kind, text in self._keys if kind == "commit"}
         self._commit_lengths = {len(text) for text in self._commits}
         self._commit_starts = {text[:end] for text in self._commits for end in range(1, len(text))}
@@ -70,7 +70,7 @@ class KeptFacts:
 
     def has_kept(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
-        key = key_of(fact.kind, fact.text)
+        key = fact_key(fact.kind, fact.text)
         if key in self._keys:
             return True
         match fact.kind:
@@ -101,7 +101,7 @@ def audit_summary(
     previous: str = "",
     facts: FactCollection | None = None,
     brief: bool = False,
-) -> Audit:
+) -> SummaryAudit:
     """What a summary kept of the items it replaces, and what it dropped of the previous summary.
 
     `previous` is that summary; by default those inside the range. `facts`: those of the items, if known already.
@@ -116,12 +116,12 @@ def audit_summary(
     total = len(kept) + len(lost)
     share = len(kept) / total if total else 1.0
     if brief:
-        return Audit(share, tuple(kept), tuple(lost))
+        return SummaryAudit(share, tuple(kept), tuple(lost))
     earlier = previous or previous_summary(selected)
     event = selected.previous[-1].id if selected.previous else ""
     forgotten = _forgotten(earlier, event, held) if earlier else ()
     unlisted = sum(not held.has_kept(fact) for fact in table.unlisted())
-    return Audit(share, tuple(kept), tuple(lost), forgotten, unlisted)
+    return SummaryAudit(share, tuple(kept), tuple(lost), forgotten, unlisted)
 
 
 def _forgotten(earlier: str, event: str, held: KeptFacts) -> tuple[Fact, ...]:

@@ -27,7 +27,7 @@ from workbench.compaction.preview import (
     previous_text,
     summary_source,
 )
-from workbench.compaction.progress import Progress, ReportProgress, ignore_progress, with_progress
+from workbench.compaction.progress import CompactionProgress, ReportProgress, ignore_progress, with_progress
 from workbench.compaction.record import read_details
 from workbench.compaction.requests import SummaryRequests, split_into_requests, without_stages
 from workbench.compaction.selection import select_for
@@ -42,11 +42,11 @@ from workbench.compaction.summariser import (
     within_cap,
 )
 from workbench.compaction.values import (
-    Audit,
     CompactionPreview,
     CompactionRefused,
     Fact,
     SelectedRange,
+    SummaryAudit,
     SummaryDraft,
     Trigger,
 )
@@ -58,8 +58,8 @@ from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.catalogue import Catalogue, is_local
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.retry import Schedule
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.retry import RetrySchedule
 
 DIGEST = "digest"
 """The author of a summary that no model wrote."""
@@ -83,8 +83,8 @@ class Compactor:
         setup: Setup,
         gateway: Gateway | None,
         *,
-        patience: Patience | None = None,
-        schedule: Schedule | None = None,
+        patience: SilenceLimits | None = None,
+        schedule: RetrySchedule | None = None,
         catalogue: Catalogue | None = None,
         live: bool = False,
         mentions: Mentions | None = None,
@@ -101,7 +101,7 @@ class Compactor:
         """The setup of the summarising model."""
         self._gateway = gateway
         self._patience = patience
-        self._schedule = schedule or Schedule()
+        self._schedule = schedule or RetrySchedule()
         self._live = live
         self._mentions = mentions
         self._no_model = no_model
@@ -153,7 +153,7 @@ class Compactor:
             planner = planner or setup.planner(events, live=self._live)
             plan = planner.plan()
             selected = select_for(setup, plan, events, trigger, progress)
-            progress(Progress("planning"))
+            progress(CompactionProgress("planning"))
             plan_with = partial(self._plan_with, events, planner=planner)
             made = preview_of(self.preview_inputs(digest), events, plan, plan_with, selected, trigger, why)
             setup.counter.flush()
@@ -262,13 +262,13 @@ class Compactor:
         previous = previous_text(selected, self._policy)
         return make_digest(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
 
-    def digest_audit(self, preview: CompactionPreview) -> Audit:
+    def digest_audit(self, preview: CompactionPreview) -> SummaryAudit:
         """What the digest would keep and lose: known before any model is asked."""
         return self._audit(preview.selected, self.digest(preview.selected, preview.summary_cap))
 
-    def _audit(self, selected: SelectedRange, summary: str, report: ReportProgress = ignore_progress) -> Audit:
+    def _audit(self, selected: SelectedRange, summary: str, report: ReportProgress = ignore_progress) -> SummaryAudit:
         previous, facts = previous_text(selected, self._policy), self._facts_of(selected, report)
-        report(Progress("auditing"))
+        report(CompactionProgress("auditing"))
         return audit_summary(selected, summary, previous=previous, facts=facts)
 
     def _facts_of(self, selected: SelectedRange, report: ReportProgress) -> FactCollection:
@@ -289,7 +289,7 @@ class Compactor:
         return known[2]
 
     def _drafted(
-        self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, audited: Audit
+        self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, audited: SummaryAudit
     ) -> SummaryDraft:
         """A draft with its audit and its figures from the plan."""
         body = event_of(preview.selected, summary, self._policy, preview.recall)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from workbench.compaction.audit import audit_summary
 from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens
-from workbench.compaction.progress import Progress, ReportProgress, ignore_progress
+from workbench.compaction.progress import CompactionProgress, ReportProgress, ignore_progress
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import run_in_thread, within_cap
 from workbench.compaction.summary_sizes import summary_cap
-from workbench.compaction.values import Audit, CompactionRefused, SelectedRange
+from workbench.compaction.values import CompactionRefused, SelectedRange, SummaryAudit
 from workbench.config.errors import WrongCall
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.plan import ContextPlan
@@ -38,7 +38,7 @@ class SessionSummary(NamedTuple):
     summary: str
     made_by: str
     """The model's name, `digest`, or `hand`."""
-    audit: Audit
+    audit: SummaryAudit
     cost: float | None = 0.0
     problems: tuple[str, ...] = ()
 
@@ -53,14 +53,14 @@ async def summarise_session(
     compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: ReportProgress = ignore_progress
 ) -> SessionSummary:
     """A summary of a whole session, by the model or by the digest. Raises CompactionRefused for an empty one."""
-    progress(Progress("selecting"))
+    progress(CompactionProgress("selecting"))
     selected, cap = await run_in_thread(_whole_range, compactor, events)
     text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, progress)
     made_by = compactor.summariser.model if text else DIGEST
     text, cut = within_cap(text, cap, compactor.setup.counter)
     if not text:
         text = await run_in_thread(compactor.digest, selected, cap)
-    progress(Progress("auditing"))
+    progress(CompactionProgress("auditing"))
     audited = await run_in_thread(audit_summary, selected, text, previous=previous_text(selected, _policy(compactor)))
     return SessionSummary(text, made_by, audited, cost, (*problems, *cut))
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from workbench.compaction import fact_phrases
-from workbench.compaction.actions import Actions, actions_in
-from workbench.compaction.facts import MESSAGE, FactCollection, collect_facts, key_of
+from workbench.compaction.actions import SessionActions, actions_in
+from workbench.compaction.facts import MESSAGE, FactCollection, collect_facts, fact_key
 from workbench.compaction.source import both_ends, item_text, previous_summary
 from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
@@ -257,10 +257,10 @@ def _of_kind(found: Iterable[Fact], kind: FactKind) -> list[str]:
     return [f"- {fact.text} [{fact.event}]" for fact in found if fact.kind == kind]
 
 
-def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
+def _mentions(found: Iterable[Fact], done: SessionActions) -> list[str]:
     """Names and figures, a few to a line, most important kind first; files that were touched are listed elsewhere."""
-    touched = {key_of("path", file.path) for file in done.files}
-    named = (fact for fact in found if fact.kind in _MENTIONED and key_of(fact.kind, fact.text) not in touched)
+    touched = {fact_key("path", file.path) for file in done.files}
+    named = (fact for fact in found if fact.kind in _MENTIONED and fact_key(fact.kind, fact.text) not in touched)
     lines: list[str] = []
     for kind, group in groupby(named, key=lambda fact: fact.kind):
         texts = [f"{fact.text} [{fact.event}]" for fact in group]
@@ -279,13 +279,13 @@ def _openings(speech: Iterable[Item]) -> list[str]:
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]
 
 
-def _files(done: Actions) -> list[str]:
+def _files(done: SessionActions) -> list[str]:
     """Files, the ones written last."""
     ordered = sorted(done.files, key=lambda file: file.written)
     return [f"- {file.path} ({'written' if file.written else 'read'}) [{file.event}]" for file in ordered]
 
 
-def _commands(done: Actions) -> list[str]:
+def _commands(done: SessionActions) -> list[str]:
     found: dict[str, str] = {}
     for command in done.commands:
         status = f": exit status {command.status}" if command.status else ""

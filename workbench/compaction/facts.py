@@ -49,7 +49,7 @@ Mention = tuple[Key, str]
 """A fact in a text, and its spelling there."""
 
 
-def key_of(kind: FactKind, text: str) -> Key:
+def fact_key(kind: FactKind, text: str) -> Key:
     """Two facts with the same key are the same: case matters for paths only."""
     if kind == "path":
         return kind, text.removeprefix("./").rstrip("/")
@@ -105,7 +105,7 @@ class Mentions:
         return tuple([each for word in telling for each in words.get(word) or self._facts_of_word(word)])
 
     def _facts_of_word(self, word: str) -> tuple[Mention, ...]:
-        found = tuple([(key_of(kind, text), text) for kind, text in fact_words.facts_in_word(word)])
+        found = tuple([(fact_key(kind, text), text) for kind, text in fact_words.facts_in_word(word)])
         if found:
             self._words[word] = found
         else:
@@ -170,11 +170,11 @@ class FactCollection:
             for key in self._listed:
                 self.entries.pop(key, None)
             self._add("todo", steps, item.id, USER)
-            self._listed = [key_of("todo", step) for step in steps]
+            self._listed = [fact_key("todo", step) for step in steps]
 
     def _add(self, kind: FactKind, texts: Iterable[str], event: str, weight: int) -> None:
         for text in texts:
-            self._entry(key_of(kind, text), text, event).mention(_WEIGHTS[weight][kind], self._at)
+            self._entry(fact_key(kind, text), text, event).mention(_WEIGHTS[weight][kind], self._at)
 
     def listed(self) -> tuple[Fact, ...]:
         """The facts worth reading: by kind, in the order in which they were first seen."""
@@ -226,8 +226,8 @@ def argument_values(arguments: str) -> str:
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
     """Paths without those that are only the end of one other path: the same file, abbreviated."""
-    ends = Counter(tail for entry in entries for tail in fact_words.path_tails(key_of("path", entry.text)[1]))
-    return [entry for entry in entries if ends[key_of("path", entry.text)[1]] != 1]
+    ends = Counter(tail for entry in entries for tail in fact_words.path_tails(fact_key("path", entry.text)[1]))
+    return [entry for entry in entries if ends[fact_key("path", entry.text)[1]] != 1]
 
 
 def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:

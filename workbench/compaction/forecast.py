@@ -7,7 +7,7 @@ from math import ceil
 from operator import itemgetter
 from typing import NamedTuple
 
-from workbench.compaction.record import Record
+from workbench.compaction.record import CompactionRecord
 from workbench.compaction.triggers import check_triggers, exact_percent, share_of_window, tokens_behind
 from workbench.compaction.values import CompactionDecision, Trigger, TriggerCheck
 from workbench.config.text import counted, percent
@@ -33,7 +33,7 @@ class Forecast(NamedTuple):
 def forecast_compaction(
     plan: ContextPlan,
     events: Sequence[Event],
-    record: Record,
+    record: CompactionRecord,
     policy: CompactionPolicy,
     *,
     growth: float | None = None,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.compaction.record import Record
+from workbench.compaction.record import CompactionRecord
 
 
-class Spread(NamedTuple):
+class FigureSpread(NamedTuple):
     """A summary of several figures."""
 
     of: int
@@ -21,7 +21,7 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class CompactionMetrics:
     """Counters over all compactions of a session, including undone ones: they were made, and paid for."""
 
     made: int
@@ -31,10 +31,10 @@ class Metrics:
     """How many were made without a model."""
     failures: Mapping[str, int]
     """By kind."""
-    seconds: Spread | None
+    seconds: FigureSpread | None
     """Of those that recorded it; None if none did. Likewise the next two."""
-    ratios: Spread | None
-    scores: Spread | None
+    ratios: FigureSpread | None
+    scores: FigureSpread | None
     freed: int
     """Tokens, without undone compactions, which free nothing."""
     cost: float | None
@@ -43,11 +43,11 @@ class Metrics:
     """Made by a model at an unknown cost."""
 
 
-def count_metrics(found: Record) -> Metrics:
+def count_metrics(found: CompactionRecord) -> CompactionMetrics:
     noted = [entry.details for entry in found.entries]
     cost = sum(each.cost or 0.0 for each in noted)
     uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)
-    return Metrics(
+    return CompactionMetrics(
         made=len(noted),
         by_trigger=Counter(each.trigger or "unknown" for each in noted),
         by_status=Counter(entry.status for entry in found.entries),
@@ -62,6 +62,6 @@ def count_metrics(found: Record) -> Metrics:
     )
 
 
-def _spread(values: Iterable[float | None]) -> Spread | None:
+def _spread(values: Iterable[float | None]) -> FigureSpread | None:
     known = [value for value in values if value is not None]
-    return Spread(len(known), min(known), sum(known) / len(known), max(known)) if known else None
+    return FigureSpread(len(known), min(known), sum(known) / len(known), max(known)) if known else None

@@ -17,7 +17,7 @@ from workbench.compaction.source import previous_summary, source_blocks
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.summary_sizes import fixed_tokens, summary_cap
 from workbench.compaction.triggers import exact_percent
-from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, SelectedRange, Trigger
+from workbench.compaction.values import CompactionPreview, CompactionRefused, SelectedRange, SummaryAudit, Trigger
 from workbench.config.text import counted, percent
 from workbench.context.control import CONTROL, in_effect
 from workbench.context.items import Item
@@ -276,7 +276,7 @@ def summarised_words(selected: SelectedRange, tokens: int) -> str:
     return f"{what} with {tokens:,} tokens, events {selected.first:,} to {selected.last:,}"
 
 
-def loss_words(audit: Audit) -> str:
+def loss_words(audit: SummaryAudit) -> str:
     """How many facts a summary keeps, and which it loses, in one line; counted like the list of lost facts."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
     forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""

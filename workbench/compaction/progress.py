@@ -14,7 +14,7 @@ compared with them. A digest skips the model."""
 T = TypeVar("T")
 
 
-class Progress(NamedTuple):
+class CompactionProgress(NamedTuple):
     """How far a running compaction is."""
 
     stage: Stage
@@ -27,10 +27,10 @@ class Progress(NamedTuple):
     """The model that is asked."""
 
 
-ReportProgress = Callable[[Progress], None]
+ReportProgress = Callable[[CompactionProgress], None]
 
 
-def ignore_progress(progress: Progress) -> None:
+def ignore_progress(progress: CompactionProgress) -> None:
     """Ignore all reports."""
 
 
@@ -38,6 +38,6 @@ def with_progress(values: Iterable[T], total: int, stage: Stage, report: ReportP
     """The same values one by one, with a progress report every now and then."""
     for at, value in enumerate(values):
         if at % EVERY == 0:
-            report(Progress(stage, at, total))
+            report(CompactionProgress(stage, at, total))
         yield value
-    report(Progress(stage, total, total))
+    report(CompactionProgress(stage, total, total))

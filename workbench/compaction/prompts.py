@@ -47,7 +47,7 @@ range is used."""
 _TAG = re.compile(r"<(?=/?(?:record|earlier_summary)\b)", re.IGNORECASE)
 
 
-class Prompt(NamedTuple):
+class SummaryPrompt(NamedTuple):
     """Instructions for the summariser."""
 
     name: str
@@ -60,23 +60,23 @@ class Prompt(NamedTuple):
         return sha256(self.text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def load_prompt(ref: str) -> Prompt:
+def load_prompt(ref: str) -> SummaryPrompt:
     """A prompt by its name, or `file:PATH`. Raises WrongCall with the file or the known names."""
     if ref.startswith(FILE):
         path = _path(ref.removeprefix(FILE).removeprefix("//"))
-        return Prompt(ref, f"{_own(path)}\n\n{RULES}")
+        return SummaryPrompt(ref, f"{_own(path)}\n\n{RULES}")
     name = DEFAULT if ref == "default" else ref
     if name not in NAMES:
         known = ", ".join(NAMES)
         raise WrongCall(
             f"compaction.prompt: {escaped_name(ref)}: no such prompt; expected one of {known}, or file:PATH"
         )
-    return Prompt(name, f"{shipped_prompt(name)}\n\n{RULES}")
+    return SummaryPrompt(name, f"{shipped_prompt(name)}\n\n{RULES}")
 
 
-def merge_prompt() -> Prompt:
+def merge_prompt() -> SummaryPrompt:
     """The prompt that merges several summaries into one."""
-    return Prompt("merge", f"{shipped_prompt('merge')}\n\n{RULES}")
+    return SummaryPrompt("merge", f"{shipped_prompt('merge')}\n\n{RULES}")
 
 
 @cache

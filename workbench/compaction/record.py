@@ -37,7 +37,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class CompactionDetails:
     """A compaction's metadata. None if a value is missing or has the wrong type."""
 
     trigger: str | None = None
@@ -82,10 +82,10 @@ _TEXTS = ("trigger", "why", "model", "made_by", "prompt_hash")
 _NUMBERS = ("seconds", "cost", "ratio", "request_ratio", "score")
 
 
-def read_details(meta: Mapping[str, Any]) -> Details:
+def read_details(meta: Mapping[str, Any]) -> CompactionDetails:
     """Read the values that exist and have the right type: another version or program may have written them."""
     found: dict[str, Any] = {}
-    for name in Details.__dataclass_fields__:
+    for name in CompactionDetails.__dataclass_fields__:
         value: Any = meta.get(name)
         # `type`, not `isinstance`: true is no number here.
         if name in _TEXTS:
@@ -93,7 +93,7 @@ def read_details(meta: Mapping[str, Any]) -> Details:
         else:
             fits = type(value) in ((int, float) if name in _NUMBERS else (int,)) and -_MOST < value < _MOST
         found[name] = value if fits else None
-    return Details(**found)
+    return CompactionDetails(**found)
 
 
 class CompactionEntry(NamedTuple):
@@ -103,7 +103,7 @@ class CompactionEntry(NamedTuple):
     status: Status
     by: int | None
     """The compaction that replaced it, or the revert that undid it."""
-    details: Details
+    details: CompactionDetails
 
     @property
     def range(self) -> tuple[int, int]:
@@ -118,7 +118,7 @@ class FailedCompaction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CompactionRecord:
     """What a log has about compactions."""
 
     entries: tuple[CompactionEntry, ...] = ()
@@ -162,13 +162,13 @@ _COUNTED = frozenset({Compaction, Failure, Revert, Usage})
 """The other events that count."""
 
 
-def read_record(events: Iterable[Event]) -> Record:
-    reader = RecordReader()
+def read_record(events: Iterable[Event]) -> CompactionRecord:
+    reader = CompactionRecordReader()
     reader.read_events(events)
     return reader.record()
 
 
-class RecordReader:
+class CompactionRecordReader:
     """Reads a log that grows: each event once, and the record so far at any time."""
 
     def __init__(self) -> None:
@@ -224,13 +224,13 @@ class RecordReader:
             case Failure():
                 self._failing = bool(self._opened) and not _is_answer(self._last)
 
-    def record(self) -> Record:
+    def record(self) -> CompactionRecord:
         """What the events so far have about compactions. It takes no longer for a longer conversation."""
         tried = max(self._tried, self._reshaped)
         active = in_effect(self._controls).compactions
         covered = max((compaction_range(event)[1] for event in active), default=0)
         failing = self._failing and self._opened[-1] > covered
-        return Record(
+        return CompactionRecord(
             entries=_entries(self._controls, active),
             failures=tuple(self._failures),
             active=active,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.prompts import Prompt, merge_message, merge_prompt, summary_message
+from workbench.compaction.prompts import SummaryPrompt, merge_message, merge_prompt, summary_message
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
@@ -88,13 +88,13 @@ def without_stages(setup: Setup) -> Setup:
     return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart())
 
 
-def summary_request_plan(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
+def summary_request_plan(setup: Setup, prompt: SummaryPrompt, text: str) -> ContextPlan:
     """A request as a plan."""
     system = Event(1, "summary.prompt", 0, SlotContent("system", prompt.name, prompt.text))
     return setup.planner([system, Event(2, "summary.record", 0, UserMessage(text))]).plan()
 
 
-def split_into_requests(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> SummaryRequests:
+def split_into_requests(source: SummarySource, prompt: SummaryPrompt, setup: Setup, cap: int) -> SummaryRequests:
     """Requests that fit and contain the whole source. Raises CompactionRefused if not even a part fits.
 
     `setup` is a bare one. The source is split between units, and a unit that fits nowhere is cut.
@@ -136,7 +136,7 @@ def _sized(blocks: Sequence[SourceBlock], counter: TokenCounter) -> list[SizedTe
 
 
 def _planned_part(
-    setup: Setup, prompt: Prompt, part: Sequence[SizedText], cap: int, number: int, parts: int
+    setup: Setup, prompt: SummaryPrompt, part: Sequence[SizedText], cap: int, number: int, parts: int
 ) -> ContextPlan:
     """One of several requests. Its blocks were counted one by one, and the whole is not counted again."""
     text = summary_message([block.text for block in part], cap, part=number, parts=parts)
@@ -145,7 +145,7 @@ def _planned_part(
     return summary_request_plan(setup, prompt, text)
 
 
-def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
+def _room(setup: Setup, prompt: SummaryPrompt, empty: str) -> int:
     """Tokens left for the conversation in a request that is otherwise complete."""
     plan = summary_request_plan(setup, prompt, empty)
     room = plan.budget.free - GAP
@@ -228,7 +228,7 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Merge
     raise CompactionRefused("does_not_fit", f"{len(summaries):,} parts of a summary do not fit to be merged")
 
 
-def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> SummaryRequest | None:
+def _merge_request(texts: Sequence[str], setup: Setup, prompt: SummaryPrompt, cap: int) -> SummaryRequest | None:
     return (
         SummaryRequest(summary_request_plan(setup, prompt, merge_message(texts, cap)), cap) if len(texts) > 1 else None
     )

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
-from workbench.compaction.progress import Progress, ReportProgress
-from workbench.compaction.prompts import Prompt
+from workbench.compaction.progress import CompactionProgress, ReportProgress
+from workbench.compaction.prompts import SummaryPrompt
 from workbench.compaction.requests import (
     SummaryRequest,
     SummaryRequests,
@@ -33,10 +33,10 @@ from workbench.context.setup import Setup
 from workbench.log.events import Event, Usage
 from workbench.models.catalogue import Catalogue
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
+from workbench.models.gateway import Gateway, SilenceLimits
 from workbench.models.ledger import Ledger
-from workbench.models.reply_parts import Finished, Reported, Text
-from workbench.models.retry import Schedule, with_retries
+from workbench.models.reply_parts import ReplyFinished, ReportedUsage, TextPiece
+from workbench.models.retry import RetrySchedule, with_retries
 from workbench.models.tokens import TokenCounter, counter_named
 
 SMALLER = 2
@@ -81,12 +81,12 @@ async def run_with_progress(work: Callable[[ReportProgress], T], report: ReportP
     """
     loop, waiting = asyncio.get_running_loop(), True
 
-    def hand_on(progress: Progress) -> None:
+    def hand_on(progress: CompactionProgress) -> None:
         if not waiting:
             raise _NobodyWaits
         loop.call_soon_threadsafe(arrived, progress)
 
-    def arrived(progress: Progress) -> None:
+    def arrived(progress: CompactionProgress) -> None:
         if waiting:  # the last report may still be on its way when the caller stops
             report(progress)
 
@@ -121,9 +121,9 @@ class SummariserAccess(NamedTuple):
     """How to reach the summariser."""
 
     gateway: Gateway
-    patience: Patience | None = None
+    patience: SilenceLimits | None = None
     """None: the gateway's own."""
-    schedule: Schedule = Schedule()
+    schedule: RetrySchedule = RetrySchedule()
 
 
 def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
@@ -155,7 +155,7 @@ class Summariser:
         self.usages: list[Usage] = []
         """One for each answered request, even if the answer was not used."""
 
-    async def write_summary(self, layout: SummaryRequests, source: ReadSource, prompt: Prompt, cap: int) -> str:
+    async def write_summary(self, layout: SummaryRequests, source: ReadSource, prompt: SummaryPrompt, cap: int) -> str:
         """The summary, by these requests. Raises CompactionRefused with the reason if there is none.
 
         The source is read again only if the provider accepts less than expected, and the requests have to be smaller.
@@ -174,7 +174,7 @@ class Summariser:
         """The summaries of the parts, in order, with the earlier one first."""
         texts = [layout.previous] if layout.previous else []
         for number, each in enumerate(layout.requests, 1):
-            texts.append(await self._answer(each, Progress("summarising", number, len(layout.requests))))
+            texts.append(await self._answer(each, CompactionProgress("summarising", number, len(layout.requests))))
         return texts
 
     async def _merged(self, texts: list[str], cap: int) -> str:
@@ -186,10 +186,10 @@ class Summariser:
                 if group.request is None:
                     texts.extend(group.texts)
                 else:
-                    texts.append(await self._answer(group.request, Progress("merging", number, len(groups))))
+                    texts.append(await self._answer(group.request, CompactionProgress("merging", number, len(groups))))
         return texts[0]
 
-    async def _answer(self, each: SummaryRequest, progress: Progress) -> str:
+    async def _answer(self, each: SummaryRequest, progress: CompactionProgress) -> str:
         """The model's text. A broken stream is requested once more: half a summary is useless."""
         self._asked, progress = each.plan.totals.tokens, progress._replace(model=self._setup.model)
         for last_try in (False, True):
@@ -202,25 +202,25 @@ class Summariser:
                     raise _refused(failure) from None
         raise AssertionError("the last try returns or raises")
 
-    async def _stream(self, each: SummaryRequest, progress: Progress) -> str:
+    async def _stream(self, each: SummaryRequest, progress: CompactionProgress) -> str:
         means, model = self._means, self._setup.model
         most = self._most(each)
         body = {**render_request(each.plan), **({"max_tokens": most} if most else {})}
         pieces: list[str] = []
-        reported: Reported | None = None
+        reported: ReportedUsage | None = None
         reason, size = "", 0
         make = partial(means.gateway.stream, body, patience=means.patience)
         self._report(progress)
         async with aclosing(with_retries(make, means.schedule)) as stream:
             async for part in stream:
                 match part:
-                    case Text(text):
+                    case TextPiece(text):
                         pieces.append(text)
                         size += len(text)
                         self._report(progress._replace(characters=size))
-                    case Reported():
+                    case ReportedUsage():
                         reported = part
-                    case Finished():
+                    case ReplyFinished():
                         reason = part.reason
         text = without_thinking("".join(pieces)).strip()
         self.usages.append(self._usage(each, text, reported))
@@ -243,7 +243,7 @@ class Summariser:
             bounds.append(window - each.plan.totals.tokens)
         return max(1, min(bounds))
 
-    def _usage(self, each: SummaryRequest, text: str, reported: Reported | None) -> Usage:
+    def _usage(self, each: SummaryRequest, text: str, reported: ReportedUsage | None) -> Usage:
         model, tokens = self._setup.model, each.plan.totals.tokens
         if reported is not None:
             return reported.as_usage(model, tokens)

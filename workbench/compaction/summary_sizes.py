@@ -27,7 +27,7 @@ def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int, fi
     return max(1, min(*(bounds or [UNCAPPED]), source_tokens // 2, (limits.capacity - fixed) // ONE))
 
 
-def take_too_much(plan: ContextPlan, policy: CompactionPolicy, limits: Limits) -> bool:
+def exceed_their_share(plan: ContextPlan, policy: CompactionPolicy, limits: Limits) -> bool:
     """Whether the summaries in a request, together with one more, would take too large a share."""
     fixed = fixed_tokens(plan)
     room, summaries = limits.capacity - fixed, plan.budget.summaries

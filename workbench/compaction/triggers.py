@@ -18,7 +18,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
 
-from workbench.compaction.record import Record
+from workbench.compaction.record import CompactionRecord
 from workbench.compaction.values import CompactionDecision, TriggerCheck, TriggerChecks
 from workbench.config.text import counted, percent
 from workbench.context.plan import ContextPlan
@@ -38,7 +38,7 @@ class MeasuredTokens(NamedTuple):
 
 
 def measure_size(
-    plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy
+    plan: ContextPlan, events: Sequence[Event], record: CompactionRecord, policy: CompactionPolicy
 ) -> MeasuredTokens:
     """The numerator of the thresholds."""
     total = plan.size
@@ -57,7 +57,7 @@ def tokens_behind(plan: ContextPlan, covered: int) -> int:
     return plan.items.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
 
 
-def _reported(total: int, events: Sequence[Event], record: Record) -> MeasuredTokens:
+def _reported(total: int, events: Sequence[Event], record: CompactionRecord) -> MeasuredTokens:
     """The last report. One from before a compaction, or its undo, does not apply to the request as it is now."""
     for at in range(len(events) - 1 if record.reported > record.reshaped else -1, -1, -1):
         event = events[at]
@@ -83,7 +83,7 @@ def _is_elsewhere(events: Sequence[Event], at: int, request: int) -> bool:
 def check_triggers(
     plan: ContextPlan,
     events: Sequence[Event],
-    record: Record,
+    record: CompactionRecord,
     policy: CompactionPolicy,
     *,
     turn_over: bool = True,
@@ -103,7 +103,7 @@ def check_triggers(
     )
 
 
-def _turns(record: Record, theta: int, turn_over: bool) -> TriggerCheck:
+def _turns(record: CompactionRecord, theta: int, turn_over: bool) -> TriggerCheck:
     done = _finished(record.turns, turn_over or record.failed)
     since = "the last compaction" if record.covered else "the beginning"
     return TriggerCheck("turns", done >= theta, f"{done} of {theta} turns since {since}", done, theta, theta)
@@ -225,7 +225,7 @@ def compaction_question(tokens: int, window: int) -> str:
 def decide_compaction(
     plan: ContextPlan,
     events: Sequence[Event],
-    record: Record,
+    record: CompactionRecord,
     policy: CompactionPolicy,
     *,
     headless: bool,
@@ -296,7 +296,7 @@ def _by_mode(mode: Mode, headless: bool) -> str:
             return ""
 
 
-def _brakes(record: Record, policy: CompactionPolicy) -> str:
+def _brakes(record: CompactionRecord, policy: CompactionPolicy) -> str:
     """The limit and the circuit breaker. Neither applies to a compaction by hand, which does not come here."""
     if policy.max_compactions and record.counted >= policy.max_compactions:
         most = policy.max_compactions
@@ -310,7 +310,7 @@ def _brakes(record: Record, policy: CompactionPolicy) -> str:
     return ""
 
 
-def _by_cooldown(record: Record, policy: CompactionPolicy, turn_over: bool) -> str:
+def _by_cooldown(record: CompactionRecord, policy: CompactionPolicy, turn_over: bool) -> str:
     passed = _finished(record.turns_since_tried, turn_over)
     if not record.tried or passed >= policy.cooldown_turns:
         return ""
@@ -318,11 +318,11 @@ def _by_cooldown(record: Record, policy: CompactionPolicy, turn_over: bool) -> s
     return f"held back by the cool-down: {passed} of {policy.cooldown_turns} turns {since}"
 
 
-def _by_failure(record: Record, turn_over: bool) -> str:
+def _by_failure(record: CompactionRecord, turn_over: bool) -> str:
     return "not done, because the turn failed" if turn_over and record.failed else ""
 
 
-def _goes_on(record: Record, turn_over: bool) -> bool:
+def _goes_on(record: CompactionRecord, turn_over: bool) -> bool:
     """Whether a turn that was compacted went on, and so has new things to summarise.
 
     One long turn of an agent may outgrow the window several times. The cool-down, which counts turns, would then let
@@ -331,7 +331,7 @@ def _goes_on(record: Record, turn_over: bool) -> bool:
     return not turn_over and record.attempts == 0 and record.tried == record.reshaped
 
 
-def _by_attempts(record: Record) -> str:
+def _by_attempts(record: CompactionRecord) -> str:
     if record.attempts < ATTEMPTS:
         return ""
     return f"held back, because {record.attempts} attempts for this request were made and it is still too long"

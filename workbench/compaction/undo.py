@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.compaction.record import CompactionEntry, Record, read_details
+from workbench.compaction.record import CompactionEntry, CompactionRecord, read_details
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.control import in_effect, reverted_events, span_words
 from workbench.log.events import Compaction, Event, Override, Revert
@@ -19,7 +19,7 @@ MOST_NAMED = 8
 """Ranges of one decision that are named in a sentence."""
 
 
-class Change(NamedTuple):
+class UndoChange(NamedTuple):
     """A revert to append."""
 
     revert: Revert
@@ -39,7 +39,7 @@ def last_override(events: Sequence[Event]) -> Event | None:
     return next(reversed(_alive(events, (Override,))), None)
 
 
-def undo_change(events: Sequence[Event], target: int | None = None) -> list[Change]:
+def undo_change(events: Sequence[Event], target: int | None = None) -> list[UndoChange]:
     """Undo the last compaction or decision, or the one event with this sequence number."""
     if target is None:
         event = last_undoable(events)
@@ -52,7 +52,7 @@ def undo_change(events: Sequence[Event], target: int | None = None) -> list[Chan
     return [_undone(events, event)]
 
 
-def undo_override(events: Sequence[Event]) -> list[Change]:
+def undo_override(events: Sequence[Event]) -> list[UndoChange]:
     """Undo the user's last decision, whatever compactions came after it."""
     event = last_override(events)
     if event is None:
@@ -60,7 +60,7 @@ def undo_override(events: Sequence[Event]) -> list[Change]:
     return _step_undone(events, event)
 
 
-def _step_undone(events: Sequence[Event], event: Event) -> list[Change]:
+def _step_undone(events: Sequence[Event], event: Event) -> list[UndoChange]:
     """The changes for an override and those decided together with it, newest first."""
     alive = {one.seq for one in _alive(events, (Compaction, Override))}
     return [_undone(events, one) for one in reversed(_step(events, event)) if one.seq in alive]
@@ -80,7 +80,7 @@ def _step(events: Sequence[Event], event: Event) -> list[Event]:
     return next(step for step in steps if event in step)
 
 
-def peel_compaction(events: Sequence[Event]) -> Change:
+def peel_compaction(events: Sequence[Event]) -> UndoChange:
     """Undo the newest compaction, whatever overrides came after it. Those that it replaced are active again."""
     event = next(reversed(_alive(events, (Compaction,))), None)
     if event is None:
@@ -88,9 +88,9 @@ def peel_compaction(events: Sequence[Event]) -> Change:
     return _undone(events, event)
 
 
-def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
+def undo_all_compactions(events: Sequence[Event]) -> list[UndoChange]:
     log = list(events)
-    found: list[Change] = []
+    found: list[UndoChange] = []
     while _alive(log, (Compaction,)):
         found.append(peel_compaction(log))
         log.append(_next(log, found[-1].revert))
@@ -99,7 +99,7 @@ def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
     return found
 
 
-def redo_change(events: Sequence[Event], target: int | None = None) -> list[Change]:
+def redo_change(events: Sequence[Event], target: int | None = None) -> list[UndoChange]:
     """Restore what was undone last, or the event with this sequence number.
 
     As in an editor, nothing can be redone after a new compaction or override, except by its number.
@@ -121,15 +121,15 @@ def redo_change(events: Sequence[Event], target: int | None = None) -> list[Chan
     return [_redone(events, undone[one.seq]) for one in step if one.seq in undone]
 
 
-def _redone(events: Sequence[Event], undone: Event) -> Change:
+def _redone(events: Sequence[Event], undone: Event) -> UndoChange:
     revert = Revert(undone.seq)
     event = events[_target(undone) - 1]
-    return Change(revert, event, _sentence("redid", events, event, revert))
+    return UndoChange(revert, event, _sentence("redid", events, event, revert))
 
 
-def _undone(events: Sequence[Event], event: Event) -> Change:
+def _undone(events: Sequence[Event], event: Event) -> UndoChange:
     revert = Revert(event.seq)
-    return Change(revert, event, _sentence("undid", events, event, revert))
+    return UndoChange(revert, event, _sentence("undid", events, event, revert))
 
 
 def _alive(events: Sequence[Event], kinds: tuple[type, ...]) -> list[Event]:
@@ -174,7 +174,7 @@ def _name(event: Event) -> str:
 _DONE = {"mask": "masked", "exclude": "excluded", "include": "included"}
 
 
-def changes_in_words(changes: Sequence[Change]) -> str:
+def changes_in_words(changes: Sequence[UndoChange]) -> str:
     """What the changes do together, in a sentence."""
     first = changes[0]
     bodies = [change.target.body for change in changes]
@@ -225,18 +225,18 @@ def _effect(events: Sequence[Event], event: Event, revert: Revert) -> str:
 # The tree of nested compactions
 
 
-class Node(NamedTuple):
+class NestedCompaction(NamedTuple):
     """A compaction and those that it replaced."""
 
     entry: CompactionEntry
-    inside: tuple[Node, ...]
+    inside: tuple[NestedCompaction, ...]
 
 
-def compaction_tree(record: Record) -> tuple[Node, ...]:
+def compaction_tree(record: CompactionRecord) -> tuple[NestedCompaction, ...]:
     """The compactions of a log as layers: a replaced one is inside the one that replaced it."""
 
-    def node(entry: CompactionEntry) -> Node:
+    def node(entry: CompactionEntry) -> NestedCompaction:
         inside = [other for other in record.entries if other.status == "replaced" and other.by == entry.event.seq]
-        return Node(entry, tuple(node(other) for other in inside))
+        return NestedCompaction(entry, tuple(node(other) for other in inside))
 
     return tuple(node(entry) for entry in record.entries if entry.status != "replaced")

@@ -122,7 +122,7 @@ class Fact(NamedTuple):
     """The id of the first event that mentions it."""
 
 
-class Audit(NamedTuple):
+class SummaryAudit(NamedTuple):
     """What a summary kept of its source."""
 
     score: float
@@ -196,7 +196,7 @@ class SummaryDraft:
     summary: str
     made_by: str
     """The model's name, or `digest`."""
-    audit: Audit
+    audit: SummaryAudit
     summary_tokens: int
     """As it is sent, with the words that frame it."""
     text_tokens: int

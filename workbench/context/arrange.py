@@ -21,7 +21,7 @@ from workbench.context.stages.history import NO_CAP, HistoryCut
 from workbench.context.stages.verdict import request_verdict, request_warnings
 from workbench.context.view import is_sent
 from workbench.models.framing import REPLY_PRIMING
-from workbench.models.tokens import Count
+from workbench.models.tokens import TokenCount
 
 
 class RequestBase(NamedTuple):
@@ -64,7 +64,7 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Mete
 
 
 def synthetic_item(
-    item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: str, why: str, turn: int = 0
+    item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: TokenCount, stage: str, why: str, turn: int = 0
 ) -> Item:
     """An item without an event."""
     tokens, exact = count

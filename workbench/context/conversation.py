@@ -30,9 +30,9 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.models.tokens import Count
+from workbench.models.tokens import TokenCount
 
-_NOTHING = Count(0, True)
+_NOTHING = TokenCount(0, True)
 
 
 class Conversation(MeasuredUnits):
@@ -63,7 +63,7 @@ class Conversation(MeasuredUnits):
             self._store(Cell(event, self.turn, -1, *count))
         return True
 
-    def _add_thinking(self, event: Event, body: Reasoning, count: Count) -> bool:
+    def _add_thinking(self, event: Event, body: Reasoning, count: TokenCount) -> bool:
         """Add thinking that was sent with its reply; False if it has no text, or comes after the reply's calls."""
         unit = self.units[-1] if self.units else None
         joins = unit is not None and bool(body.reply) and unit.reply == body.reply
@@ -72,7 +72,7 @@ class Conversation(MeasuredUnits):
         self._put(unit if joins and unit is not None else self._open(body.reply, self.turn), event, count, "")
         return True
 
-    def _drop(self, event: Event, count: Count, why: str) -> Cell:
+    def _drop(self, event: Event, count: TokenCount, why: str) -> Cell:
         """Add a cell that normalise leaves out."""
         cell = Cell(event, self.turn, -1, *count)
         cell.fate = why
@@ -178,7 +178,7 @@ class Conversation(MeasuredUnits):
             self._number(cell, len(self.cells) - 1)
         return True
 
-    def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
+    def _put(self, unit: Unit, event: Event, count: TokenCount, name: str, blank: bool = False) -> None:
         """Add a message of one cell to the newest unit."""
         tokens, exact = count
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)

@@ -20,7 +20,7 @@ from workbench.context.stages.truncate import TruncatedText, TruncationRule, fit
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
-from workbench.models.tokens import Count, TokenCounter
+from workbench.models.tokens import TokenCount, TokenCounter
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 """Audio and files as base64: no provider counts their letters, and no documented rule exists that we could apply."""
@@ -83,7 +83,7 @@ class Meter:
             found = self._around[key] = framing_tokens(kind, begins, author, self.counter.framing)
         return found
 
-    def count_content(self, content: Content) -> Count:
+    def count_content(self, content: Content) -> TokenCount:
         """Count a message's content: text with the tokenizer, pictures by the provider's rule."""
         if type(content) is str:
             return self.text(content)
@@ -95,9 +95,9 @@ class Meter:
                 case ImagePart(url, detail):
                     count = image_tokens(self._model, url, detail)
                 case OtherPart(data):
-                    count = Count(self.text(_ENCODED.sub("", json.dumps(data, ensure_ascii=False))).tokens, False)
+                    count = TokenCount(self.text(_ENCODED.sub("", json.dumps(data, ensure_ascii=False))).tokens, False)
             total, exact = total + count.tokens, exact and count.exact
-        return Count(total, exact)
+        return TokenCount(total, exact)
 
     def count_call(self, cell: Cell, body: ToolCall) -> None:
         """Count a call: its name and its arguments, as valid JSON."""
@@ -208,10 +208,10 @@ class Meter:
             cell.changed = sent
         cell.tokens, cell.exact = self.count_content(sent) if cell.role != "tool" else self._result(sent)
 
-    def _result(self, content: tuple[Part, ...]) -> Count:
+    def _result(self, content: tuple[Part, ...]) -> TokenCount:
         """Count a result's content, with the message for its pictures."""
         tokens, exact = self.count_content(content)
-        return Count(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
+        return TokenCount(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
     def fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""

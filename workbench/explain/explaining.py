@@ -11,7 +11,7 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.explain.actions import SameAction, SameLikelihood, commonest_answer, plain_call, same_action
 from workbench.explain.asking import FIRST_WAIT, AskedCounts, Asker, SearchEnded, SendBody
 from workbench.explain.effect_words import findings_of
-from workbench.explain.intervals import Tally, effect_of
+from workbench.explain.intervals import ChangedCount, effect_of
 from workbench.explain.kept_answers import KeptAnswers, recorded_digest
 from workbench.explain.local_scores import LocalScorer
 from workbench.explain.minimal_sets import FoundSets, KnownChanges, Removed, search_by_halving
@@ -191,11 +191,11 @@ class _Explaining:
             if removed:
                 await self._asker.ask_without(removed, self._job.wish.tries)
 
-    def _tally(self, removed: Removed) -> Tally:
+    def _tally(self, removed: Removed) -> ChangedCount:
         answers = self._asker.answers_without(removed)
         if self._same is None:
-            return Tally()
-        return Tally(sum(not self._same.is_same(each) for each in answers), len(answers))
+            return ChangedCount()
+        return ChangedCount(sum(not self._same.is_same(each) for each in answers), len(answers))
 
     # The result
 

@@ -10,7 +10,7 @@ Z = 1.96
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ChangedCount:
     """How many of so many answers were changed."""
 
     changed: int = 0
@@ -40,11 +40,11 @@ class MeasuredEffect:
     value: float
     low: float
     high: float
-    without: Tally
+    without: ChangedCount
     """The answers that were counted without it. A figure is never shown without them."""
 
 
-def effect_of(without: Tally, unchanged: Tally) -> MeasuredEffect:
+def effect_of(without: ChangedCount, unchanged: ChangedCount) -> MeasuredEffect:
     """The effect, compared with the answers to the unchanged request; the interval is Newcombe's."""
     value = without.share - unchanged.share
     low, high = without.interval

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from workbench.explain.actions import ALIKE
-from workbench.explain.intervals import MeasuredEffect, Tally
+from workbench.explain.intervals import ChangedCount, MeasuredEffect
 from workbench.explain.request_units import Grain, RequestUnit
 from workbench.sources.replay_answers import ReplayAnswer
 
@@ -79,7 +79,7 @@ class Explanation:
 
     effects: tuple[UnitEffect, ...]
     """One per unit, in the order of the request."""
-    unchanged: Tally
+    unchanged: ChangedCount
     """The answers to the unchanged request that were different: the noise."""
     reference: ReplayAnswer | None
     """The answer that is explained; None if no answer came."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from workbench.agent.serving import serving
-from workbench.compaction.prompts import Prompt
+from workbench.compaction.prompts import SummaryPrompt
 from workbench.compaction.requests import GAP, summary_request_plan, without_stages
 from workbench.compaction.summariser import cost_of, without_thinking
 from workbench.config.background import in_background
@@ -22,9 +22,9 @@ from workbench.judge.requests import JudgePrompt
 from workbench.log.events import Usage
 from workbench.models.catalogue import REHEARSAL, Catalogue, is_local
 from workbench.models.failures import ModelFailure
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import Reported, Text
-from workbench.models.retry import Schedule, with_retries
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import ReportedUsage, TextPiece
+from workbench.models.retry import RetrySchedule, with_retries
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -50,8 +50,8 @@ class AskedModel:
     setup: Setup
     gateway: Gateway
     catalogue: Catalogue
-    schedule: Schedule
-    patience: Patience | None = None
+    schedule: RetrySchedule
+    patience: SilenceLimits | None = None
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class AskedModel:
         """
         counter, message = self.setup.counter, "\n\n".join(parts)
         counter.suppose(message, sum(counter.count(part).tokens + GAP for part in parts))
-        plan = summary_request_plan(self.setup, Prompt(prompt.name, prompt.text), message)
+        plan = summary_request_plan(self.setup, SummaryPrompt(prompt.name, prompt.text), message)
         if not plan.verdict.fits:
             raise Refused(f"a request to {self.name} does not fit: {plan.verdict.why}")
         tokens = plan.totals.tokens
@@ -90,7 +90,7 @@ class AskedModel:
         spending.note_cost(cost)
         return JudgeReply(text, tokens if used.prompt is None else used.prompt, used.completion, cost)
 
-    async def _whole_answer(self, plan: ContextPlan, most: int) -> tuple[str, Reported | None]:
+    async def _whole_answer(self, plan: ContextPlan, most: int) -> tuple[str, ReportedUsage | None]:
         """A broken stream is requested once more: half of the answers are of little use."""
         try:
             return await self._stream(plan, most)
@@ -99,20 +99,20 @@ class AskedModel:
                 raise
             return await self._stream(plan, most)
 
-    async def _stream(self, plan: ContextPlan, most: int) -> tuple[str, Reported | None]:
+    async def _stream(self, plan: ContextPlan, most: int) -> tuple[str, ReportedUsage | None]:
         unlimited = "reasoning" in self.setup.info.capabilities or is_rehearsed(self.name)
         body = {**render_request(plan), **({} if unlimited else {"max_tokens": most})}
         if is_local(self.name):  # so small a model guesses otherwise
             body["temperature"] = 0
         pieces: list[str] = []
-        reported: Reported | None = None
+        reported: ReportedUsage | None = None
         make = partial(self.gateway.stream, body, patience=self.patience)
         async with aclosing(with_retries(make, self.schedule)) as stream:
             async for part in stream:
                 match part:
-                    case Text(text):
+                    case TextPiece(text):
                         pieces.append(text)
-                    case Reported():
+                    case ReportedUsage():
                         reported = part
         return without_thinking("".join(pieces)), reported
 

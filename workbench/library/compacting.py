@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from workbench.agent.compaction_runner import BY_HAND, PlannedCompaction
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import ReportProgress, ignore_progress
-from workbench.compaction.record import Record, RecordReader
+from workbench.compaction.record import CompactionRecord, CompactionRecordReader
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import CompactionDecision, CompactionPreview, Trigger
@@ -33,9 +33,9 @@ class CompactionWatch:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._reader = RecordReader()
+        self._reader = CompactionRecordReader()
 
-    def record(self, events: Sequence[Event]) -> Record:
+    def record(self, events: Sequence[Event]) -> CompactionRecord:
         """What the log has about compactions. It only ever grows."""
         self._reader.read_events(events[self._reader.length :])
         return self._reader.record()

@@ -12,7 +12,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import MessageList, render_tools
 from workbench.library.messages import GivenHead, GivenMessage
 from workbench.log.events import Event, SystemMessage, ToolCall, ToolResult, text_of
-from workbench.wire.chat_requests import AsGiven, ChatEntry, ChatRequest
+from workbench.wire.chat_requests import ChatEntry, ChatRequest, UnchangedMessage
 from workbench.wire.dialect import Dialect
 from workbench.wire.values import content_of
 
@@ -87,7 +87,9 @@ class _Renderer:
 
     def _add(self, place: int, first: Item) -> None:
         value = self._given.messages[place].value
-        self._made.add_as_given(AsGiven(value if self._thinking else self._dialect.without_thinking(value)), first)
+        self._made.add_as_given(
+            UnchangedMessage(value if self._thinking else self._dialect.without_thinking(value)), first
+        )
 
     def _companions(self, place: int, first: Item) -> None:
         """Add what goes with a reply and has no items of its own: encrypted thinking, calls that the provider ran."""

@@ -13,8 +13,8 @@ from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.errors import WrongCall
 from workbench.config.text import SCHEMA
 from workbench.library.pages import compaction_page
-from workbench.models.gateway import Gateway, Patience
-from workbench.models.reply_parts import Finished, Part, Text
+from workbench.models.gateway import Gateway, SilenceLimits
+from workbench.models.reply_parts import ReplyFinished, ReplyPart, TextPiece
 
 OWN_MODEL: Final = "summarise"
 """The name of the caller's function."""
@@ -32,8 +32,8 @@ class CallersModel(Gateway):
         self._summarise = summarise
 
     async def stream(
-        self, request: Mapping[str, Any], *, patience: Patience | None = None
-    ) -> AsyncGenerator[Part, None]:
+        self, request: Mapping[str, Any], *, patience: SilenceLimits | None = None
+    ) -> AsyncGenerator[ReplyPart, None]:
         """The function's text as an answer. What the function raises reaches the caller."""
         messages = list(request["messages"])
         if inspect.iscoroutinefunction(self._summarise):
@@ -43,8 +43,8 @@ class CallersModel(Gateway):
         text = await made if inspect.isawaitable(made) else made
         if not isinstance(text, str):
             raise WrongCall(f"summarise: expected a function that gives a text, got {type(text).__name__}")
-        yield Text(text)
-        yield Finished("stop")
+        yield TextPiece(text)
+        yield ReplyFinished("stop")
 
 
 @dataclass(frozen=True, slots=True)

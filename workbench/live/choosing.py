@@ -31,14 +31,14 @@ def places_searched() -> str:
     return ", ".join(dict.fromkeys(f"~/{home.default}" for home in agent_homes()))
 
 
-class Choice(NamedTuple):
+class ChosenSession(NamedTuple):
     """A session, and a note for the user about how it was chosen."""
 
     session: AgentSession
     note: str = ""
 
 
-def choose_agent_session(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
+def choose_agent_session(sessions: Sequence[AgentSession], wanted: str, here: str) -> ChosenSession:
     """The newest session here, the newest of an agent, or the one whose id begins so. Raises WrongCall.
 
     `sessions`: the last changed first. `here`: the working folder.
@@ -47,14 +47,14 @@ def choose_agent_session(sessions: Sequence[AgentSession], wanted: str, here: st
         mine = [each for each in sessions if each.is_in(here)]
         if not mine:
             raise WrongCall(f"no session of another agent in {shown_folder(here)}; {_looked(sessions)}")
-        return Choice(mine[0])
+        return ChosenSession(mine[0])
     agents = agents_called(wanted)
     if agents:
         return _newest(sessions, wanted, agents, here)
     found = session_with_id(sessions, wanted)
     if found is None:
         raise WrongCall(f"{wanted}: no such file, no agent, and no session with this id; {_looked(sessions)}")
-    return Choice(found)
+    return ChosenSession(found)
 
 
 def session_with_id(sessions: Iterable[AgentSession], beginning: str) -> AgentSession | None:
@@ -65,7 +65,7 @@ def session_with_id(sessions: Iterable[AgentSession], beginning: str) -> AgentSe
     return found[0] if found else None
 
 
-def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], here: str) -> Choice:
+def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], here: str) -> ChosenSession:
     if len(agents) > 1:
         raise WrongCall(f"{wanted}: expected one agent, this may be {', '.join(agents)}")
     of_agent = [each for each in sessions if each.agent == agents[0]]
@@ -73,10 +73,12 @@ def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], he
         raise WrongCall(f"{wanted}: no session of {agents[0]} on this machine; {_looked(sessions)}")
     mine = [each for each in of_agent if each.is_in(here)]
     if mine:
-        return Choice(mine[0])
+        return ChosenSession(mine[0])
     last = of_agent[0]
     place = f"of {shown_folder(last.folder)}" if last.folder else "of an unknown folder"
-    return Choice(last, f"no session of {last.agent} in this folder; this is the last one on this machine, {place}")
+    return ChosenSession(
+        last, f"no session of {last.agent} in this folder; this is the last one on this machine, {place}"
+    )
 
 
 def agents_called(wanted: str) -> list[str]:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from workbench.compaction.record import CompactionEntry, Details, read_record
+from workbench.compaction.record import CompactionDetails, CompactionEntry, read_record
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.text import SCHEMA, counted, printable, utf8_json
@@ -93,7 +93,7 @@ def finish_audit(services: Services, given: Mapping[str, Any], folder: Path) -> 
     elif isinstance(summary, str) and summary.strip():
         body = Compaction(1, len(events), summary)
         event = Event(len(events) + 1, f"e{len(events) + 1:05d}", 0, body)
-        entry, log = CompactionEntry(event, "standing", None, Details()), [*events, event]
+        entry, log = CompactionEntry(event, "standing", None, CompactionDetails()), [*events, event]
     else:
         return found
     checked = audit_compaction(services, asked.source, log, entry)

@@ -8,7 +8,15 @@ from typing import Any
 from uuid import uuid4
 
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import CallFragment, Finished, Part, Reason, Reported, Text, Thinking
+from workbench.models.reply_parts import (
+    CallPiece,
+    Reason,
+    ReplyFinished,
+    ReplyPart,
+    ReportedUsage,
+    TextPiece,
+    ThinkingPiece,
+)
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -60,42 +68,42 @@ class ChunkReader:
         """The call that a provider's index refers to now; some providers use one index for all their calls."""
         self._refused = False
 
-    def parts(self, chunk: Any) -> list[Part]:
+    def parts(self, chunk: Any) -> list[ReplyPart]:
         """The parts that one chunk adds."""
         choices = _get(chunk, "choices")
         delta = _get(choices[0], "delta") if choices else None
         if delta is None:
             return []
-        found: list[Part] = []
+        found: list[ReplyPart] = []
         thinking = _thinking(delta)
         if thinking is not None:
             found.append(thinking)
         content = _get(delta, "content")
         if content:
-            found.append(Text(content))
+            found.append(TextPiece(content))
         refusal = _get(delta, "refusal")
         if refusal:
             self._refused = True
-            found.append(Text(refusal))
+            found.append(TextPiece(refusal))
         for piece in _get(delta, "tool_calls") or ():
             fragment = self._fragment(piece)
             if fragment is not None:
                 found.append(fragment)
         return found
 
-    def finish(self, word: str | None, content_type: str = "") -> list[Part]:
+    def finish(self, word: str | None, content_type: str = "") -> list[ReplyPart]:
         """The parts that the end adds. `word` is the provider's finish reason; without one, the stream is broken."""
         if not word or word.lower() in BROKEN:
             raise ModelFailure("broken_stream", how_it_broke(word, content_type))
-        found: list[Part] = [self._pass_on(call, "") for call in self._calls if not call.passed_on]
+        found: list[ReplyPart] = [self._pass_on(call, "") for call in self._calls if not call.passed_on]
         reason = REASONS.get(word.lower(), "stop")
         if reason == "stop" and self._refused:
             reason = "refused"
         elif reason == "stop" and self._calls:
             reason = "tool_calls"
-        return [*found, Finished(reason)]
+        return [*found, ReplyFinished(reason)]
 
-    def _fragment(self, piece: Any) -> CallFragment | None:
+    def _fragment(self, piece: Any) -> CallPiece | None:
         """A piece of a call under our own number; None until the call's name is known."""
         function = _get(piece, "function")
         name, arguments = _get(function, "name") or "", _get(function, "arguments") or ""
@@ -103,7 +111,7 @@ class ChunkReader:
             return None
         call = self._call(_get(piece, "index"), _get(piece, "id") or "", name)
         if call.passed_on:
-            return CallFragment(call.number, "", "", arguments) if arguments else None
+            return CallPiece(call.number, "", "", arguments) if arguments else None
         call.name = name
         if not name:
             call.held.append(arguments)
@@ -121,12 +129,12 @@ class ChunkReader:
             self._at[index] = call
         return call
 
-    def _pass_on(self, call: _Call, arguments: str) -> CallFragment:
+    def _pass_on(self, call: _Call, arguments: str) -> CallPiece:
         call.passed_on = True
-        return CallFragment(call.number, call.call_id, call.name, "".join([*call.held, arguments]))
+        return CallPiece(call.number, call.call_id, call.name, "".join([*call.held, arguments]))
 
 
-def reported_usage(usages: Iterable[Any]) -> Reported | None:
+def reported_usage(usages: Iterable[Any]) -> ReportedUsage | None:
     """The provider's report of the usage; None if it sent none.
 
     Some send it in two halves (Anthropic: the prompt first, the answer last), some repeatedly as it grows: the largest
@@ -147,55 +155,55 @@ def reported_usage(usages: Iterable[Any]) -> Reported | None:
             cost = float(dollars)
     if not prompt and not completion:
         return None
-    return Reported(prompt, completion, cached, written, reasoning, cost)
+    return ReportedUsage(prompt, completion, cached, written, reasoning, cost)
 
 
-def coalesce_parts(parts: Iterable[Part]) -> list[Part]:
+def coalesce_parts(parts: Iterable[ReplyPart]) -> list[ReplyPart]:
     """The same parts with neighbours of one kind joined: parts that arrived together are passed on together."""
-    found: list[Part] = []
+    found: list[ReplyPart] = []
     texts: list[str] = []
     for part in parts:
         last = found[-1] if found else None
         if not (last is not None and _continues(last, part)):
             _join(found, texts)
             found.append(part)
-        texts.append(part.arguments if isinstance(part, CallFragment) else getattr(part, "text", ""))
+        texts.append(part.arguments if isinstance(part, CallPiece) else getattr(part, "text", ""))
     _join(found, texts)
     return found
 
 
-def _continues(last: Part, part: Part) -> bool:
+def _continues(last: ReplyPart, part: ReplyPart) -> bool:
     match last, part:
-        case Text(), Text():
+        case TextPiece(), TextPiece():
             return True
-        case Thinking(_, ""), Thinking(_, ""):
+        case ThinkingPiece(_, ""), ThinkingPiece(_, ""):
             return True
-        case CallFragment(), CallFragment():
+        case CallPiece(), CallPiece():
             return last.number == part.number and not part.call_id
     return False
 
 
-def _join(found: list[Part], texts: list[str]) -> None:
+def _join(found: list[ReplyPart], texts: list[str]) -> None:
     """Give the last part all the text that was collected for it."""
     if len(texts) > 1:
         match found[-1]:
-            case Text():
-                found[-1] = Text("".join(texts))
-            case Thinking():
-                found[-1] = Thinking("".join(texts))
-            case CallFragment() as call:
+            case TextPiece():
+                found[-1] = TextPiece("".join(texts))
+            case ThinkingPiece():
+                found[-1] = ThinkingPiece("".join(texts))
+            case CallPiece() as call:
                 found[-1] = call._replace(arguments="".join(texts))
     texts.clear()
 
 
-def _thinking(delta: Any) -> Thinking | None:
+def _thinking(delta: Any) -> ThinkingPiece | None:
     """Reasoning under any of its names; thinking blocks repeat the text and add the signature."""
     text = _get(delta, "reasoning_content") or _get(delta, "reasoning") or ""
     blocks = _get(delta, "thinking_blocks") or ()
     signature = "".join(_get(block, "signature") or "" for block in blocks)
     if not text:
         text = "".join(_get(block, "thinking") or "" for block in blocks)
-    return Thinking(text, signature) if isinstance(text, str) and (text or signature) else None
+    return ThinkingPiece(text, signature) if isinstance(text, str) and (text or signature) else None
 
 
 def how_it_broke(word: str | None, content_type: str) -> str:

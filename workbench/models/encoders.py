@@ -114,7 +114,7 @@ class RoughEncoder:
         return _char_ends(text, (min(4, length - start) for start in range(0, length, 4)))
 
 
-class Library(Protocol):
+class TokenizerLibrary(Protocol):
     """What we need from a library that runs byte pair tokenizers."""
 
     def encode_ordinary(self, text: str) -> list[int]:
@@ -127,7 +127,7 @@ class Library(Protocol):
 class PairEncoder:
     """A byte pair tokenizer."""
 
-    def __init__(self, library: Library, *, nfkc: bool = False) -> None:
+    def __init__(self, library: TokenizerLibrary, *, nfkc: bool = False) -> None:
         # tiktoken would panic here on a run of about a million blanks; pieces are limited in length.
         self._encode = library.encode_ordinary
         self._decode = library.decode_bytes

@@ -167,7 +167,7 @@ def engine() -> Engine:
         return _engine[0]
 
 
-class Pipe:
+class ThreadPipe:
     """Carries items from the engine's thread to the caller's loop, with one wake-up for all that were collected.
 
     It also makes sure that the caller's loop gets to run. A thread that makes many short system calls, as litellm's
@@ -222,7 +222,7 @@ class Pipe:
         self._loop.call_soon_threadsafe(self._ready.set)
 
 
-class Clock:
+class SilenceTimer:
     """Cancels a task of the engine that has been silent for too long. Resetting it costs almost nothing."""
 
     def __init__(self, first: float, between: float) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from workbench.models.tokens import Count, TokenCounter
+from workbench.models.tokens import TokenCount, TokenCounter
 
 MESSAGE = 4
 """Around each message: three marks and the role."""
@@ -56,13 +56,13 @@ def count_author(counter: TokenCounter, tool: str) -> int:
     return counter.count(tool).tokens - 1 if tool else 0
 
 
-def count_call(counter: TokenCounter, name: str, arguments: str) -> Count:
+def count_call(counter: TokenCounter, name: str, arguments: str) -> TokenCount:
     """The content of a tool call: the tool's name and the arguments as the model wrote them."""
     called, given = counter.count(name), counter.count(arguments)
-    return Count(called.tokens + given.tokens, called.exact and given.exact)
+    return TokenCount(called.tokens + given.tokens, called.exact and given.exact)
 
 
-def count_tool(counter: TokenCounter, definition_json: str, style: Style = "openai") -> Count:
+def count_tool(counter: TokenCounter, definition_json: str, style: Style = "openai") -> TokenCount:
     """One tool definition. Always approximate: no provider documents how it writes them for the model."""
     try:
         function = _function(definition_json) if style == "openai" else None
@@ -70,7 +70,7 @@ def count_tool(counter: TokenCounter, definition_json: str, style: Style = "open
         text = definition_json if function is None else ";\n\n" + _typescript(function)
     except (ValueError, RecursionError):
         text = definition_json
-    return Count(counter.count(text).tokens, False)
+    return TokenCount(counter.count(text).tokens, False)
 
 
 def count_tools_frame(counter: TokenCounter, system: str | None, style: Style = "openai") -> int:

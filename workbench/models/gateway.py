@@ -14,10 +14,10 @@ from workbench.models.answer_streams import Answering, AnswerStream, LitellmStre
 from workbench.models.chunk_reader import ChunkReader, coalesce_parts, reported_usage
 from workbench.models.diagnose import diagnose
 from workbench.models.endpoints import NO_KEY, Endpoint
-from workbench.models.engine import Clock, Engine, Pipe, engine
+from workbench.models.engine import Engine, SilenceTimer, ThreadPipe, engine
 from workbench.models.failures import ModelFailure
 from workbench.models.openai_server import ask_server
-from workbench.models.reply_parts import Part
+from workbench.models.reply_parts import ReplyPart
 
 _AFTER_FINISH = 5.0
 """Seconds to wait for the usage after the answer is complete; then it counts as missing."""
@@ -26,7 +26,7 @@ _CLOSING = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SilenceLimits:
     """How long a provider may be silent, in seconds. Keep-alive messages without content do not count."""
 
     first: float = 60
@@ -38,11 +38,13 @@ class Patience:
 class Gateway:
     """Sends requests to one endpoint. All gateways share litellm's thread."""
 
-    def __init__(self, endpoint: Endpoint | None = None, patience: Patience | None = None, *, absent: str = "") -> None:
+    def __init__(
+        self, endpoint: Endpoint | None = None, patience: SilenceLimits | None = None, *, absent: str = ""
+    ) -> None:
         """`absent`: why the model could not be started; every request then fails with this reason."""
         self._absent = absent
         self.endpoint = endpoint or Endpoint()
-        self.patience = patience or Patience()
+        self.patience = patience or SilenceLimits()
         """For every request without its own `patience`."""
         self._live: set[asyncio.Task[Any]] = set()
         """The tasks in litellm's thread; used only there."""
@@ -52,15 +54,15 @@ class Gateway:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(engine().warm(), engine().loop))
 
     async def stream(
-        self, request: Mapping[str, Any], *, patience: Patience | None = None
-    ) -> AsyncGenerator[Part, None]:
-        """Send the request; yield the parts of the answer as they arrive, `Finished` last.
+        self, request: Mapping[str, Any], *, patience: SilenceLimits | None = None
+    ) -> AsyncGenerator[ReplyPart, None]:
+        """Send the request; yield the parts of the answer as they arrive, `ReplyFinished` last.
 
         Raises ModelFailure. Closing the generator, or cancelling its reader, closes the connection.
         """
         if self._absent:
             raise ModelFailure("unknown_model", self._absent)
-        pipe = Pipe(asyncio.get_running_loop())
+        pipe = ThreadPipe(asyncio.get_running_loop())
         pump = _Pump(engine(), self.endpoint, pipe, patience or self.patience, self._live)
         running = asyncio.run_coroutine_threadsafe(pump.run_request(request), engine().loop)
         try:
@@ -92,7 +94,12 @@ class _Pump:
     """One request, as it runs in litellm's thread: puts lists of parts in the pipe, and last None or the failure."""
 
     def __init__(
-        self, engine: Engine, endpoint: Endpoint, pipe: Pipe, patience: Patience, live: set[asyncio.Task[Any]]
+        self,
+        engine: Engine,
+        endpoint: Endpoint,
+        pipe: ThreadPipe,
+        patience: SilenceLimits,
+        live: set[asyncio.Task[Any]],
     ) -> None:
         """`live`: contains the task of this request while it runs."""
         self._engine = engine
@@ -112,7 +119,7 @@ class _Pump:
             own = self._own_model(request)
             litellm: Any = None if own else self._engine.litellm()
             # The clock starts only now: importing litellm takes seconds.
-            clock = Clock(self._patience.first, self._patience.between)
+            clock = SilenceTimer(self._patience.first, self._patience.between)
             try:
                 stream: AnswerStream
                 if own:
@@ -138,7 +145,7 @@ class _Pump:
         own = self._engine.answering_for(request.get("model", ""))
         return partial(ask_server, self._endpoint) if own is None and self._endpoint.plain else own
 
-    async def _converse(self, stream: AnswerStream, clock: Clock) -> None:
+    async def _converse(self, stream: AnswerStream, clock: SilenceTimer) -> None:
         """Pass on the answer, then the usage, if any, and the reason why it ended, from the provider's own word."""
         try:
             async for chunk in stream:
@@ -209,6 +216,6 @@ def _diagnosed(error: BaseException, endpoint: Endpoint) -> ModelFailure:
         return ModelFailure("bad_request", what)
 
 
-def _silence(clock: Clock) -> ModelFailure:
+def _silence(clock: SilenceTimer) -> ModelFailure:
     what = "nothing more came" if clock.began else "no answer began"
     return ModelFailure("timeout", f"{what} within {clock.silent:g} seconds.")

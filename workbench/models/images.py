@@ -10,7 +10,7 @@ from math import ceil, floor, sqrt
 from urllib.parse import unquote
 
 from workbench.models.families import bare_name
-from workbench.models.tokens import Count
+from workbench.models.tokens import TokenCount
 
 UNKNOWN_SIZE = (1024, 1024)
 """The size assumed for a picture that is behind a web address, or in a format that we do not know."""
@@ -43,29 +43,29 @@ Read = Callable[[int, int], bytes]
 """Takes an offset and a length, and returns these bytes of a picture; fewer at its end."""
 
 
-def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
+def image_tokens(model: str, url: str, detail: str = "auto") -> TokenCount:
     """The tokens of a picture; exact if the rule is documented, the size known and the level of detail chosen."""
     size = image_size(url)
     width, height = size or UNKNOWN_SIZE
     name = bare_name(model)
     if "claude" in name:
-        return Count(_anthropic(width, height), False)
+        return TokenCount(_anthropic(width, height), False)
     if "gemini" in name:
-        return Count(_gemini(width, height), size is not None)
+        return TokenCount(_gemini(width, height), size is not None)
     for pattern, factor in _PATCHES:
         if pattern.match(name):
-            return Count(ceil(_exactly(_patches(width, height) * factor)), size is not None)
+            return TokenCount(ceil(_exactly(_patches(width, height) * factor)), size is not None)
     for pattern, base, tile in _TILES:
         if pattern.match(name):
             return _tiled(base, tile, size, detail)
-    return Count(_tiled(*_UNDOCUMENTED, size, detail).tokens, False)
+    return TokenCount(_tiled(*_UNDOCUMENTED, size, detail).tokens, False)
 
 
-def _tiled(base: int, tile: int, size: tuple[int, int] | None, detail: str) -> Count:
+def _tiled(base: int, tile: int, size: tuple[int, int] | None, detail: str) -> TokenCount:
     """The tokens for a model that counts tiles. For detail `auto` we assume high detail, so they are not exact."""
     if detail == "low":
-        return Count(base, True)
-    return Count(base + tile * _tiles(*(size or UNKNOWN_SIZE)), size is not None and detail == "high")
+        return TokenCount(base, True)
+    return TokenCount(base + tile * _tiles(*(size or UNKNOWN_SIZE)), size is not None and detail == "high")
 
 
 def _tiles(width: int, height: int) -> int:

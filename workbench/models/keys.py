@@ -54,7 +54,7 @@ _TERMINAL = ("keyrings.alt.", "keyrings.cryptfile.")
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyOrigin:
     """Where the key of a provider comes from."""
 
     origin: Origin
@@ -98,34 +98,34 @@ def keys_set(environ: Mapping[str, str]) -> list[str]:
     return [name for name in names if environ.get(name)]
 
 
-def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ, seconds: float = SECONDS) -> Key:
+def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ, seconds: float = SECONDS) -> KeyOrigin:
     """Where the key for a model comes from. Waits at most `seconds` for the key store, and never raises."""
     if is_built_in(model) or provider in LOCAL_PROVIDERS:
-        return Key("not needed")
+        return KeyOrigin("not needed")
     variables = variables_of(provider)
     if not variables:
-        return Key("other" if provider else "none")
+        return KeyOrigin("other" if provider else "none")
     for name in variables:
         if environ.get(name):
-            return Key("environment", variables, name)
+            return KeyOrigin("environment", variables, name)
     if find_spec(PACKAGE) is None:
-        return Key("none", variables)
+        return KeyOrigin("none", variables)
     return _from_store(variables, seconds)
 
 
-def _from_store(variables: tuple[str, ...], seconds: float) -> Key:
+def _from_store(variables: tuple[str, ...], seconds: float) -> KeyOrigin:
     """Read the key store in a thread, which is abandoned if it does not return in time."""
     asked = background(lambda: _stored(variables))
     wait([asked], seconds)
     if not asked.done():
-        return Key("none", variables, problem=f"the key store did not answer within {seconds:g} s")
+        return KeyOrigin("none", variables, problem=f"the key store did not answer within {seconds:g} s")
     error = asked.exception()  # a backend may raise anything
     if error is not None:
-        return Key("none", variables, problem=f"the key store failed: {type(error).__name__}")
+        return KeyOrigin("none", variables, problem=f"the key store failed: {type(error).__name__}")
     return asked.result()
 
 
-def _stored(variables: Sequence[str]) -> Key:
+def _stored(variables: Sequence[str]) -> KeyOrigin:
     found = import_module(PACKAGE).get_keyring()
     stores: Sequence[Any] = getattr(found, "backends", None) or [found]  # several at once, in keyring's `chainer`
     for store in stores:
@@ -135,5 +135,5 @@ def _stored(variables: Sequence[str]) -> Key:
             value = store.get_password(SERVICE, name)
             if value:
                 remember_key(str(value))
-                return Key("key store", tuple(variables), name, str(value))
-    return Key("none", tuple(variables))
+                return KeyOrigin("key store", tuple(variables), name, str(value))
+    return KeyOrigin("none", tuple(variables))

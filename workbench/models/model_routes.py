@@ -6,11 +6,11 @@ from workbench.config.settings import Settings
 from workbench.config.tables import read_table
 from workbench.models.catalogue import Catalogue
 from workbench.models.endpoints import Endpoint
-from workbench.models.gateway import Patience
-from workbench.models.keys import Key, find_key
+from workbench.models.gateway import SilenceLimits
+from workbench.models.keys import KeyOrigin, find_key
 from workbench.models.local.offers import (
     PATIENT,
-    Offer,
+    OfferedModel,
     check_ports,
     endpoint_of,
     look_around,
@@ -19,7 +19,7 @@ from workbench.models.local.offers import (
     server_kind_of,
 )
 from workbench.models.request_settings import RequestSettings
-from workbench.models.retry import Schedule
+from workbench.models.retry import RetrySchedule
 
 
 class ModelRoutes:
@@ -32,13 +32,13 @@ class ModelRoutes:
         self._requests = read_table(RequestSettings, settings.requests, str(settings.file), "requests")
         self._settings = settings
         self._catalogue = catalogue
-        self._offers: dict[str, Offer | None] = {}
+        self._offers: dict[str, OfferedModel | None] = {}
 
-    def all_offers(self) -> list[Offer]:
+    def all_offers(self) -> list[OfferedModel]:
         """The models of all servers on this machine that answer quickly."""
         return offers_of(look_around(self.ports))
 
-    def offer(self, model: str, api_base: str = "") -> Offer | None:
+    def offer(self, model: str, api_base: str = "") -> OfferedModel | None:
         """What a server on this machine reports about a model; None for other models, and if an address is given."""
         kind = server_kind_of(model)
         if kind is None or self.address(model, api_base):
@@ -61,15 +61,15 @@ class ModelRoutes:
         missing = key.variables[0] if key.origin == "none" and key.variables and not address else ""
         return Endpoint(address, key.value, lacks_key=missing)
 
-    def key(self, model: str) -> Key:
+    def key(self, model: str) -> KeyOrigin:
         """Where the key for a model comes from."""
         return find_key(model, self._catalogue.find_model(model).provider)
 
-    def patience(self, model: str) -> Patience:
+    def patience(self, model: str) -> SilenceLimits:
         """How long a model may be silent."""
         return self._requests.patience(model)
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> RetrySchedule:
         """How long and how often requests are tried again."""
         return self._requests.schedule()

@@ -9,20 +9,20 @@ from workbench.log.events import Usage
 Reason = Literal["stop", "length", "tool_calls", "refused"]
 
 
-class Text(NamedTuple):
+class TextPiece(NamedTuple):
     """More of the answer's text."""
 
     text: str
 
 
-class Thinking(NamedTuple):
+class ThinkingPiece(NamedTuple):
     """More of the model's reasoning."""
 
     text: str
     signature: str = ""
 
 
-class CallFragment(NamedTuple):
+class CallPiece(NamedTuple):
     """A piece of a tool call. Pieces with the same number belong together; the first has the id and the name."""
 
     number: int
@@ -31,7 +31,7 @@ class CallFragment(NamedTuple):
     arguments: str
 
 
-class Reported(NamedTuple):
+class ReportedUsage(NamedTuple):
     """The usage that the provider reports; arrives once, near the end, or not at all."""
 
     prompt: int
@@ -47,10 +47,10 @@ class Reported(NamedTuple):
         return Usage(model, estimate, **self._asdict(), seconds=seconds, upto=upto)
 
 
-class Finished(NamedTuple):
+class ReplyFinished(NamedTuple):
     """The answer is complete. A stream that ends without this part is broken."""
 
     reason: Reason
 
 
-Part = Text | Thinking | CallFragment | Reported | Finished
+ReplyPart = TextPiece | ThinkingPiece | CallPiece | ReportedUsage | ReplyFinished

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from workbench.config.tables import Table
 from workbench.models.catalogue import is_local
-from workbench.models.gateway import Patience
-from workbench.models.retry import Schedule
+from workbench.models.gateway import SilenceLimits
+from workbench.models.retry import RetrySchedule
 
 LOCAL_FIRST = 600.0
 """Seconds for the embedded model to begin: on a slow machine, reading a full prompt takes minutes."""
@@ -25,14 +25,14 @@ class RequestSettings(Table, frozen=True):
 
     first_token_seconds: _Silence | None = None
     between_tokens_seconds: _Silence | None = None
-    tries: Annotated[int, Meta(ge=1, le=100, description="a whole number from 1 to 100")] = Schedule().tries
-    retry_seconds: _Span = Schedule().seconds
+    tries: Annotated[int, Meta(ge=1, le=100, description="a whole number from 1 to 100")] = RetrySchedule().tries
+    retry_seconds: _Span = RetrySchedule().seconds
 
-    def patience(self, model: str) -> Patience:
+    def patience(self, model: str) -> SilenceLimits:
         """How long a model may be silent."""
-        usual = Patience(first=LOCAL_FIRST) if is_local(model) else Patience()
-        return Patience(self.first_token_seconds or usual.first, self.between_tokens_seconds or usual.between)
+        usual = SilenceLimits(first=LOCAL_FIRST) if is_local(model) else SilenceLimits()
+        return SilenceLimits(self.first_token_seconds or usual.first, self.between_tokens_seconds or usual.between)
 
-    def schedule(self) -> Schedule:
+    def schedule(self) -> RetrySchedule:
         """How long and how often requests are tried again."""
-        return replace(Schedule(), tries=self.tries, seconds=self.retry_seconds)
+        return replace(RetrySchedule(), tries=self.tries, seconds=self.retry_seconds)

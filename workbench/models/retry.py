@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.models.failures import ModelFailure
-from workbench.models.reply_parts import Part, Reported
+from workbench.models.reply_parts import ReplyPart, ReportedUsage
 
-Make = Callable[[], AsyncIterator[Part]]
+Make = Callable[[], AsyncIterator[ReplyPart]]
 """Starts the same request again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class RetrySchedule:
     """How long and how often a request is tried again."""
 
     tries: int = 5
@@ -40,7 +40,7 @@ class Schedule:
         return plain * (1 + self.jitter * (2 * chance - 1))
 
 
-class Wait(NamedTuple):
+class RetryWait(NamedTuple):
     """A second of the countdown to the next try."""
 
     seconds_left: float
@@ -52,25 +52,25 @@ class Wait(NamedTuple):
 
 async def with_retries(
     make: Make,
-    schedule: Schedule | None = None,
+    schedule: RetrySchedule | None = None,
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
-) -> AsyncGenerator[Part | Wait, None]:
+) -> AsyncGenerator[ReplyPart | RetryWait, None]:
     """The waits, then the parts of the first try that yields any.
 
     After the first part a failure is final: the caller keeps what arrived. A usage report does not count as such a
     part: Anthropic sends it before the first word.
     """
-    schedule = schedule or Schedule()
+    schedule = schedule or RetrySchedule()
     started = clock()
     for try_number in range(1, schedule.tries + 1):
         began = False
         try:
             async with _closing(make()) as parts:
                 async for part in parts:
-                    began = began or not isinstance(part, Reported)
+                    began = began or not isinstance(part, ReportedUsage)
                     yield part
             return
         except ModelFailure as failure:
@@ -82,12 +82,12 @@ async def with_retries(
             reason = failure
         ends = clock() + wait
         while (left := ends - clock()) > 0:
-            yield Wait(left, try_number + 1, reason)
+            yield RetryWait(left, try_number + 1, reason)
             await sleep(min(left, 1.0))
 
 
 @asynccontextmanager
-async def _closing(parts: AsyncIterator[Part]) -> AsyncIterator[AsyncIterator[Part]]:
+async def _closing(parts: AsyncIterator[ReplyPart]) -> AsyncIterator[AsyncIterator[ReplyPart]]:
     """Close the stream when we are closed; otherwise its connection would wait for the garbage collector."""
     try:
         yield parts

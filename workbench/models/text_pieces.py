@@ -42,7 +42,7 @@ PLACE = re.compile(
 NO_LIMIT = 1 << 62
 
 
-class Index(NamedTuple):
+class PieceIndex(NamedTuple):
     """Where a text was cut and what its pieces cost: a part of it is counted without encoding the rest."""
 
     offsets: array[int]
@@ -72,7 +72,7 @@ def next_cut(text: str, start: int) -> tuple[int, bool]:
     return cut, cut < len(text)
 
 
-def measure_text(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
+def measure_text(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> PieceIndex:
     """Cut a text and count its pieces with `size`, until there are more than `enough` tokens."""
     offsets, totals, hard = array("Q", [0]), array("Q", [0]), []
     start = total = tokens = step = 0
@@ -93,4 +93,4 @@ def measure_text(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) 
         if is_hard and cut < end:
             hard.append(len(offsets) - 1)
         start = cut
-    return Index(offsets, totals, frozenset(hard))
+    return PieceIndex(offsets, totals, frozenset(hard))

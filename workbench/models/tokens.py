@@ -16,9 +16,17 @@ from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
 from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load_encoder
 from workbench.models.families import tokenizer_factor, tokenizer_for
-from workbench.models.text_pieces import NO_LIMIT, Index, measure_text
+from workbench.models.text_pieces import NO_LIMIT, PieceIndex, measure_text
 
-__all__ = ["Count", "CountStore", "TokenCounter", "calibrated_counter", "counter_for", "counter_named", "tokenizer_for"]
+__all__ = [
+    "CountStore",
+    "TokenCount",
+    "TokenCounter",
+    "calibrated_counter",
+    "counter_for",
+    "counter_named",
+    "tokenizer_for",
+]
 
 STORED_FROM = 1024
 """Shorter texts are faster to encode than to look up on disk."""
@@ -39,7 +47,7 @@ _NOTES = {
 }
 
 
-class Count(NamedTuple):
+class TokenCount(NamedTuple):
     """A number of tokens, and whether it is exact."""
 
     tokens: int
@@ -72,8 +80,8 @@ class TokenCounter:
         """Multiplies the documented framing of messages, to match the provider's actual framing as far as known."""
         self._store = store
         self._encoder: Encoder | None = None
-        self._counts: dict[str, Count] = {}
-        self._indexes: dict[str, Index] = {}
+        self._counts: dict[str, TokenCount] = {}
+        self._indexes: dict[str, PieceIndex] = {}
         self._remembered = 0
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
         self._dropping = Lock()
@@ -86,7 +94,7 @@ class TokenCounter:
         made._elder = self
         return made
 
-    def count(self, text: str) -> Count:
+    def count(self, text: str) -> TokenCount:
         """How many tokens the text has."""
         known = self._counts.get(text)
         return known if known is not None else self._count_new(text)
@@ -94,9 +102,9 @@ class TokenCounter:
     def suppose(self, text: str, tokens: int) -> None:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
         if text not in self._counts:
-            self._remember(text, Count(tokens, False))
+            self._remember(text, TokenCount(tokens, False))
 
-    def known_count(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> TokenCount | None:
         """The count if it is in memory; uses neither disk nor tokenizer."""
         return self._counts.get(text)
 
@@ -145,7 +153,7 @@ class TokenCounter:
             room -= over
         return end
 
-    def joined(self, text: str, end: int, middle: str, start: int) -> Count:
+    def joined(self, text: str, end: int, middle: str, start: int) -> TokenCount:
         """The count of `text[:end] + middle + text[start:]`.
 
         If the pieces of the text are known, only the parts next to the two cuts are encoded again.
@@ -159,7 +167,7 @@ class TokenCounter:
         inner = text[index.offsets[before] : end] + middle + text[start : index.offsets[after]]
         inside = self._measure(inner, self._size)
         tokens = index.totals[before] + inside.totals[-1] + index.totals[-1] - index.totals[after]
-        return Count(tokens, not inside.hard and self.count(text).exact)
+        return TokenCount(tokens, not inside.hard and self.count(text).exact)
 
     def spans(self, text: str) -> list[str]:
         """The tokens as pieces of text, to be shown; joined they give the text.
@@ -182,7 +190,7 @@ class TokenCounter:
             rows, self._unsaved = self._unsaved, []
             self._store.save_counts(rows)
 
-    def _count_new(self, text: str) -> Count:
+    def _count_new(self, text: str) -> TokenCount:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
         known = self._elder.known_count(text) if self._elder is not None else None
         if known is not None:
@@ -192,7 +200,7 @@ class TokenCounter:
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             row = self._store.load_count(self.name, digest)
             if row is not None:
-                return self._remember(text, Count(row[0], row[1] and self.exact))
+                return self._remember(text, TokenCount(row[0], row[1] and self.exact))
         encoder = self._encoder or self._ready()
         whole = text.isascii() or _is_sound(text)
         size = encoder.size if whole else self._size
@@ -204,9 +212,9 @@ class TokenCounter:
             whole = whole and not index.hard
         if digest and not isinstance(encoder, RoughEncoder):
             self._unsaved.append((self.name, digest, tokens, whole))
-        return self._remember(text, Count(tokens, whole and self.exact))
+        return self._remember(text, TokenCount(tokens, whole and self.exact))
 
-    def _remember(self, text: str, count: Count) -> Count:
+    def _remember(self, text: str, count: TokenCount) -> TokenCount:
         """Keep a count in memory; if there are too many, drop the older half."""
         self._counts[text] = count
         self._remembered += len(text) + _ENTRY
@@ -224,10 +232,10 @@ class TokenCounter:
         """The tokens of a piece of limited length, with any characters."""
         return (self._encoder or self._ready()).size(piece if piece.isascii() else _sound(piece))
 
-    def _measure(self, text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
+    def _measure(self, text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> PieceIndex:
         """Cut and count a text of any length. A rough count is fast and rounds up, so it uses one piece."""
         if isinstance(self._ready(), RoughEncoder):
-            return Index(array("Q", [0, len(text)]), array("Q", [0, size(text)]), frozenset())
+            return PieceIndex(array("Q", [0, len(text)]), array("Q", [0, size(text)]), frozenset())
         return measure_text(text, size, enough)
 
     def _ready(self) -> Encoder:
@@ -268,7 +276,7 @@ class TokenCounter:
             tokens -= over
         return len(piece)
 
-    def _index_of_end(self, text: str, max_tokens: int) -> tuple[int, Index]:
+    def _index_of_end(self, text: str, max_tokens: int) -> tuple[int, PieceIndex]:
         """Where an end of the text begins that holds more than `max_tokens` (or all of it), and its index."""
         index = self._indexes.get(text)
         if index is not None:
@@ -292,7 +300,7 @@ class CalibratedCounter(TokenCounter):
         self._factor = factor
         self.framing = framing
 
-    def count(self, text: str) -> Count:
+    def count(self, text: str) -> TokenCount:
         """How many tokens the text has, approximately."""
         return self._scaled(self.plain.count(text))
 
@@ -300,7 +308,7 @@ class CalibratedCounter(TokenCounter):
         """A counter with its own memory, without the factor."""
         return self.plain.apart()
 
-    def known_count(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> TokenCount | None:
         found = self.plain.known_count(text)
         return None if found is None else self._scaled(found)
 
@@ -312,7 +320,7 @@ class CalibratedCounter(TokenCounter):
         """The offset from which the rest fits."""
         return self.plain.tail(text, int(max_tokens / self._factor))
 
-    def joined(self, text: str, end: int, middle: str, start: int) -> Count:
+    def joined(self, text: str, end: int, middle: str, start: int) -> TokenCount:
         """The count of two ends of a text with something between them."""
         return self._scaled(self.plain.joined(text, end, middle, start))
 
@@ -324,8 +332,8 @@ class CalibratedCounter(TokenCounter):
         """Write the new counts to the store."""
         self.plain.flush()
 
-    def _scaled(self, count: Count) -> Count:
-        return Count(round(count.tokens * self._factor), False)
+    def _scaled(self, count: TokenCount) -> TokenCount:
+        return TokenCount(round(count.tokens * self._factor), False)
 
 
 def _is_sound(text: str) -> bool:

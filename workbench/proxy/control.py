@@ -117,7 +117,7 @@ class RuleOrder(Struct, frozen=True):
     rules: tuple[str, ...]
 
 
-class WayPolicy(Struct, frozen=True, omit_defaults=True):
+class ProxyPolicy(Struct, frozen=True, omit_defaults=True):
     """A policy that a proxy applies to requests."""
 
     policy: str = ""
@@ -134,7 +134,7 @@ class PolicyOrder(Struct, frozen=True):
 
     do: Literal["set", "off", "default", "undo"]
     """default: the policy of the whole proxy; undo: the results of the last batch are sent whole again."""
-    policy: WayPolicy = WayPolicy()
+    policy: ProxyPolicy = ProxyPolicy()
     """The policy to set, for `set`."""
 
 
@@ -142,7 +142,7 @@ class SessionPolicy(Struct, frozen=True):
     """The policy of a session."""
 
     session: str
-    policy: WayPolicy | None
+    policy: ProxyPolicy | None
     """None: requests are sent unchanged."""
     own: bool = False
     """Whether it was set for this session, not for the whole proxy."""
@@ -152,7 +152,7 @@ class SessionPolicy(Struct, frozen=True):
     """The number of batches that can be undone."""
     leaving: int = 0
     """How many of these results are sent whole again from the next batch on."""
-    default: WayPolicy | None = None
+    default: ProxyPolicy | None = None
     """The policy of the whole proxy."""
     agent: str = ""
     """The agent of the session, if known."""

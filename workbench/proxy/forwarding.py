@@ -20,7 +20,7 @@ from workbench.config.background import in_background
 from workbench.models.diagnose import connection_words
 from workbench.proxy.exchange_log import ExchangeLog
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, sendable_headers, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, outgoing_proxy, safe_reason, sendable_headers
 from workbench.proxy.holding import HeldConnection
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
@@ -183,7 +183,7 @@ class Forwarding:
             headers=self._headers,
             data=data,
             allow_redirects=False,
-            proxy=way_out(url.scheme, url.host or ""),
+            proxy=outgoing_proxy(url.scheme, url.host or ""),
         ) as upstream:
             self._status, self._came_with = upstream.status, CIMultiDict(upstream.headers)
             if self._response is not None:

@@ -20,7 +20,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @lru_cache(1_000)
-def way_out(scheme: str, host: str) -> str | None:
+def outgoing_proxy(scheme: str, host: str) -> str | None:
     """The HTTP proxy that this machine uses for a host. aiohttp would read the environment for each request."""
     return None if proxy_bypass(host) else getproxies().get(scheme)
 

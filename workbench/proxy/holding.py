@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.models.tokens import counter_for
 from workbench.proxy.gate import Gate, HeldRequest, Release
 from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer
@@ -46,7 +46,7 @@ class OwnAnswer:
         summary = held.summary
         dialect = DIALECTS[summary.dialect]
         self.writer = dialect.new_speaker()
-        used = Reported(summary.tokens, counter_for(summary.model).count(text).tokens)
+        used = ReportedUsage(summary.tokens, counter_for(summary.model).count(text).tokens)
         wants_usage = dict_in(held.body, "stream_options").get("include_usage") is True
         reports = self.writer.always_reports or wants_usage
         self.request = CheckedRequest((), (), summary.model, streams, reports, body=held.body)

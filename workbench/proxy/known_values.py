@@ -14,7 +14,7 @@ import msgspec
 from workbench.proxy.unpacking import memory_of
 from workbench.traces.building import content_hash
 from workbench.traces.request_thread import message_name
-from workbench.wire.parts import Unmarked, unmarked
+from workbench.wire.parts import WithoutMarks, unmarked
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ REMEMBERED: Final = 48 << 20
 class KnownMessage(NamedTuple):
     """The facts about a message."""
 
-    unmarked: Unmarked
+    unmarked: WithoutMarks
     hash: str
     """The hash of the message without its marks."""
     name: str

@@ -24,7 +24,7 @@ from workbench.log.events import DialectName
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.batches import ConversationWords, result_name
 from workbench.proxy.body_plans import plan_body
-from workbench.proxy.control import PolicyOrder, SessionPolicy, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy, SessionPolicy
 from workbench.proxy.conversation_marks import Conversations, MatchedSession
 from workbench.proxy.policy_notes import policy_note
 from workbench.proxy.routes import Route
@@ -37,7 +37,7 @@ PINNED: Final = 2_000
 MODELS: Final = 32
 """Setups that are cached, one for each policy and model."""
 
-SetupFor = Callable[[WayPolicy, str], Setup]
+SetupFor = Callable[[ProxyPolicy, str], Setup]
 """Returns a policy's setup for a model. Raises WorkbenchError."""
 
 
@@ -66,9 +66,9 @@ class _Conversation:
 
     words: ConversationWords = field(default_factory=ConversationWords)
     own: bool = False
-    chosen: WayPolicy | None = None
+    chosen: ProxyPolicy | None = None
     """The conversation's own policy, if `own`; None: nothing is changed."""
-    before: WayPolicy | None = None
+    before: ProxyPolicy | None = None
     """The policy before it was switched off: its changes are undone when its next batch would be due."""
     is_new: bool = False
     """Whether its first requests may have been sent before its session was known."""
@@ -82,7 +82,7 @@ class PassingPolicies:
         self,
         setup_for: SetupFor,
         batch_tokens: int,
-        default: WayPolicy | None = None,
+        default: ProxyPolicy | None = None,
         recorder: Conversations | None = None,
     ) -> None:
         """`batch_tokens`: the least that new changes must save together; `default`: for conversations without a policy.
@@ -128,7 +128,7 @@ class PassingPolicies:
         body: dict[str, Any],
         model: str,
         found: _Conversation,
-        applied: WayPolicy,
+        applied: ProxyPolicy,
         aside: bool,
     ) -> Mapping[str, str]:
         planned = plan_body(dialect, body, self._setup_for(applied, model or str(body.get("model") or "")))
@@ -150,7 +150,7 @@ class PassingPolicies:
             self.figures.batches += bool(made.new)
         return made.masks
 
-    def _policy(self, found: _Conversation) -> WayPolicy | None:
+    def _policy(self, found: _Conversation) -> ProxyPolicy | None:
         return found.chosen if found.own else self._default
 
     def _conversation(self, session: str) -> _Conversation:
@@ -206,13 +206,13 @@ class PassingPolicies:
                 self._recorder.note_setting(session, policy_note(order.do, "" if policy is None else str(policy)))
         return self.session_policy(session)
 
-    def _choose(self, found: _Conversation, order: PolicyOrder) -> WayPolicy | None:
+    def _choose(self, found: _Conversation, order: PolicyOrder) -> ProxyPolicy | None:
         found.before = self._policy(found) or found.before
         found.own, found.chosen = order.do != "default", order.policy if order.do == "set" else None
         found.words.leave_all(forget_undone=order.do != "off")
         return self._policy(found)
 
-    def policy_for_request(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> WayPolicy | None:
+    def policy_for_request(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> ProxyPolicy | None:
         """The policy for a request; None: it is sent unchanged."""
         where = MatchedSession() if self._recorder is None else self._recorder.match_session(route, headers, body)
         return self._policy(self._conversations.get(where.session) or _Conversation())

@@ -13,8 +13,8 @@ import aiohttp
 from workbench.config.errors import WrongCall
 from workbench.log.events import DialectName
 from workbench.models.diagnose import connection_words
-from workbench.models.keys import Key, find_key
-from workbench.proxy.headers import way_out
+from workbench.models.keys import KeyOrigin, find_key
+from workbench.proxy.headers import outgoing_proxy
 from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
@@ -40,7 +40,7 @@ def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     """The key for the provider of a dialect. Raises WrongCall if it is missing and `needed`."""
     provider = DIALECTS[dialect].provider.name
     needed = needed and DIALECTS[dialect].needs_key
-    found: Key = find_key(model, provider)
+    found: KeyOrigin = find_key(model, provider)
     value = found.value or os.environ.get(found.variable, "")
     if needed and not value:
         how = found.described.removeprefix("none: ")
@@ -74,7 +74,7 @@ async def resend_request(
                 json=dialect.body_sent_again(request.body),
                 headers={**dialect.credentials(key), **headers},
                 allow_redirects=False,
-                proxy=way_out(url.scheme, url.host or ""),
+                proxy=outgoing_proxy(url.scheme, url.host or ""),
             ) as response,
         ):
             status, answer_headers = response.status, response.headers

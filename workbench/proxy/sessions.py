@@ -36,7 +36,7 @@ from workbench.traces.llm_calls import LlmCall, exchange_of_call
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
-from workbench.wire.parts import Unmarked, split_body
+from workbench.wire.parts import WithoutMarks, split_body
 from workbench.wire.requests import RequestBodies
 
 TITLE = 60
@@ -202,7 +202,7 @@ class ProxySessions:
         model = request.route.model or str(body.get("model") or "")
         known: list[KnownMessage] = []
 
-        def unmark(values: Sequence[Any]) -> list[Unmarked]:
+        def unmark(values: Sequence[Any]) -> list[WithoutMarks]:
             known[:] = self._messages.results_for(values)  # the last call of `unmark` is for the messages
             return [each.unmarked for each in known]
 

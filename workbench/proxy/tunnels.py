@@ -11,7 +11,7 @@ from typing import Final
 
 from yarl import URL
 
-from workbench.proxy.headers import way_out
+from workbench.proxy.headers import outgoing_proxy
 from workbench.proxy.opened_hosts import HTTPS, HostPort
 from workbench.proxy.routes import basic_authorization
 
@@ -52,7 +52,7 @@ async def connect_tunnel(target: HostPort) -> Streams:
     if target.port != HTTPS and target.port < _FIRST_FREE_PORT:
         raise TunnelRefused(f"port {target.port}: expected 443, or one from {_FIRST_FREE_PORT} on")
     async with asyncio.timeout(CONNECT_SECONDS):
-        parent = way_out("https", target.host)
+        parent = outgoing_proxy("https", target.host)
         if parent is not None:
             return await _connect_through(URL(parent), target)
         found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)

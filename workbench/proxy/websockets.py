@@ -20,7 +20,7 @@ from workbench.models.diagnose import connection_words
 from workbench.proxy.frame_texts import frame_of, is_request, request_in
 from workbench.proxy.frames import SocketFrames, SocketRequest
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, outgoing_proxy, safe_reason
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
@@ -96,7 +96,7 @@ async def pump_websocket(
         headers.popall(name, None)
     protocols = [each.strip() for each in headers.popall("sec-websocket-protocol", [""])[0].split(",") if each.strip()]
     address = url.with_scheme({"http": "ws", "https": "wss"}[url.scheme])
-    proxy = way_out(url.scheme, url.host or "")
+    proxy = outgoing_proxy(url.scheme, url.host or "")
     try:
         upstream = await client.ws_connect(
             address, headers=headers, protocols=protocols, max_msg_size=largest, autoping=False, proxy=proxy

@@ -12,7 +12,7 @@ from workbench.rehearsal.faults import Fault, refusal_for
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.script import Script, ScriptStep
 from workbench.rehearsal.summaries import is_summary_request
-from workbench.wire.answers import Pace, PacedAnswer, Refusal, WrittenAnswer, WrittenCall
+from workbench.wire.answers import AnswerPace, PacedAnswer, Refusal, WrittenAnswer, WrittenCall
 from workbench.wire.checked_requests import CheckedRequest
 
 REMEMBERED = 8
@@ -76,7 +76,7 @@ class RehearsalModel:
         return self.script.steps[self.played - 1]
 
 
-def _spoilt(answer: WrittenAnswer, pace: Pace, fault: Fault) -> tuple[WrittenAnswer, Pace]:
+def _spoilt(answer: WrittenAnswer, pace: AnswerPace, fault: Fault) -> tuple[WrittenAnswer, AnswerPace]:
     """Apply the faults that are in the answer itself."""
     match fault.kind:
         case "length":

@@ -24,9 +24,9 @@ from msgspec import field as table_field
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table, read_table, read_toml, read_user_text
-from workbench.models.reply_parts import Reason, Reported
+from workbench.models.reply_parts import Reason, ReportedUsage
 from workbench.rehearsal.faults import Fault, UnknownFault
-from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
+from workbench.wire.answers import AnswerPace, WrittenAnswer, WrittenCall
 
 _Text = Annotated[str, Meta(description="text")]
 _Number = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number from 0 up")]
@@ -88,7 +88,7 @@ class ScriptStep:
     """Figures to report instead of the counted ones."""
     fault: Fault | None = None
 
-    def report(self, counted: Reported) -> Reported:
+    def report(self, counted: ReportedUsage) -> ReportedUsage:
         """The counted figures, replaced by those of the step."""
         return counted._replace(**self.usage) if self.usage else counted
 
@@ -102,7 +102,7 @@ class Script:
         """`where` names the script in messages; `head` has the settings for all steps, as in a file."""
         head_table = read_table(_Head, head, where)
         self.summaries = head_table.summaries
-        self.pace = Pace(speed=head_table.speed, chunk=head_table.chunk)
+        self.pace = AnswerPace(speed=head_table.speed, chunk=head_table.chunk)
         self.window = head_table.window
         found: list[ScriptStep] = []
         for number, step in enumerate(steps, 1):

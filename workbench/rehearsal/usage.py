@@ -19,7 +19,7 @@ from workbench.models.framing import (
     count_tools_frame,
 )
 from workbench.models.images import image_tokens
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.models.tokens import TokenCounter, counter_named
 from workbench.wire.answers import WrittenAnswer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
@@ -110,7 +110,7 @@ def completion_tokens(answer: WrittenAnswer) -> tuple[int, int]:
     return reasoning + count.count(answer.text).tokens + calls, reasoning
 
 
-def rehearsed_usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> Reported:
+def rehearsed_usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> ReportedUsage:
     """The usage that the rehearsal model reports."""
     completion, reasoning = completion_tokens(answer)
-    return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)
+    return ReportedUsage(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

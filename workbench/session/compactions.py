@@ -14,8 +14,8 @@ from typing import Any
 
 from workbench.agent.compaction_runner import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
-from workbench.agent.steps import Appended, Step, Summarising
-from workbench.compaction.progress import Progress
+from workbench.agent.steps import CompactionRunning, EventAppended, TurnStep
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.record import CATEGORY, CompactionEntry, read_details
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import in_background
@@ -163,7 +163,7 @@ class SessionCompactions:
         if self._view is not None:
             self._updates.change_state(compaction=replace(self._view, running=self._running, past=self._past))
 
-    def progress(self, progress: Progress, *, draft: bool = False) -> None:
+    def progress(self, progress: CompactionProgress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
         self._running = RunningCompaction(progress, since, draft)
         self._put()
@@ -218,12 +218,12 @@ class SessionCompactions:
 
     # Called by turns
 
-    def step_taken(self, step: Step) -> None:
+    def step_taken(self, step: TurnStep) -> None:
         """Show the progress of a compaction that a turn makes because its request would not fit."""
         match step:
-            case Summarising(progress):
+            case CompactionRunning(progress):
                 self.progress(progress)
-            case Appended(event) if self._running is not None and self._making is None and self._settling is None:
+            case EventAppended(event) if self._running is not None and self._making is None and self._settling is None:
                 if _closes(event):
                     self._running = None
                     self._announce(event)
@@ -256,9 +256,9 @@ class SessionCompactions:
         async with aclosing(steps):
             async for step in steps:
                 match step:
-                    case Summarising(progress):
+                    case CompactionRunning(progress):
                         self.progress(progress)
-                    case Appended(event):
+                    case EventAppended(event):
                         found += [event] if _closes(event) else []
                         opened.catch_up()
                         self._publish()

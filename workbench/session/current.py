@@ -30,7 +30,7 @@ from workbench.session.welcome import folder_sessions, listed_agents, welcome_of
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.context_view import ContextView
-from workbench.views.transcript import Entries, LogTranscript
+from workbench.views.transcript import EntryIndex, LogTranscript
 from workbench.views.values import Activity, Status, WelcomeLists
 
 
@@ -160,7 +160,7 @@ class CurrentSession:
         self._glanced = True
         self._updates.change_state(
             title=name,
-            transcript=LogTranscript(Entries(events), None),
+            transcript=LogTranscript(EntryIndex(events), None),
             live=None,
             shown=None,
             status=Status(ready="loading"),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.agent.compaction_runner import CHANGED, CompactionRunner, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, ignore_progress
-from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
+from workbench.compaction.progress import CompactionProgress, ignore_progress
+from workbench.compaction.values import CompactionPreview, CompactionRefused, Fact, SummaryAudit, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.session.compactions import BUSY, SessionCompactions
@@ -61,7 +61,7 @@ class SummaryDrafts:
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
         report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
-            report(Progress("selecting"))
+            report(CompactionProgress("selecting"))
             planned = await runner.plan(opened.events, digest=digest, planner=planner, report=report)
         finally:
             if is_alone:
@@ -69,7 +69,7 @@ class SummaryDrafts:
         self._previewed = _Previewed(opened, runner, planned)
         return planned.preview
 
-    async def loss(self, preview: CompactionPreview) -> Audit:
+    async def loss(self, preview: CompactionPreview) -> SummaryAudit:
         """What a summary without a model would lose. It is known before a model is asked."""
         compactor = self._current(preview).planned.compactor
         return await in_background(compactor.digest_audit, preview)

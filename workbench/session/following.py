@@ -23,7 +23,7 @@ from workbench.views.values import FOLLOWING
 
 T = TypeVar("T")
 
-LOOK = 0.2
+CHECK_SECONDS = 0.2
 """Seconds between two checks of a file."""
 SHARE = 0.2
 """The share of the time that reading may take."""

@@ -20,7 +20,16 @@ from workbench.views.alerts import AlertFigures
 from workbench.views.compaction_values import CompactionView
 from workbench.views.context_view import ContextView
 from workbench.views.transcript import NOTHING
-from workbench.views.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, WatchedSession, Welcome
+from workbench.views.values import (
+    Activity,
+    DraftCost,
+    LiveAnswer,
+    Status,
+    Transcript,
+    UserQuestion,
+    WatchedSession,
+    Welcome,
+)
 
 INTERVAL = 0.05
 """Seconds between two updates of the screen; a person reads no faster."""
@@ -45,7 +54,7 @@ class SessionState:
     branch: str = ""
     """The branch that is checked out in the folder."""
     transcript: Transcript = NOTHING
-    live: Live | None = None
+    live: LiveAnswer | None = None
     """The answer that is being received."""
     activity: Activity = LOADING
     question: UserQuestion | None = None
@@ -72,7 +81,7 @@ class SessionState:
     """Why nothing could be opened. The program ends with this error."""
 
     @property
-    def unlogged(self) -> Live | None:
+    def unlogged(self) -> LiveAnswer | None:
         """The part of the answer that is not in the log yet. A running call is in the log."""
         if self.live is None:
             return None
@@ -87,7 +96,7 @@ class SessionChanges(TypedDict, total=False):
     folder: str
     branch: str
     transcript: Transcript
-    live: Live | None
+    live: LiveAnswer | None
     activity: Activity
     question: UserQuestion | None
     queue: tuple[str, ...]

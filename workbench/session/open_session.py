@@ -22,7 +22,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.requests import RequestMarks, last_reported
 from workbench.views.context_view import ContextView, LogQueries
-from workbench.views.transcript import Entries, LogTranscript, PastRequest
+from workbench.views.transcript import EntryIndex, LogTranscript, PastRequest
 from workbench.views.values import FILE
 
 CHANGED_NOW = "the session has just grown; try again in a moment"
@@ -42,7 +42,7 @@ class OpenSession:
     """As the user named it: a name or a path."""
     planner: Planner
     ledger: Ledger
-    entries: Entries
+    entries: EntryIndex
     requests: RequestMarks
     recorded: RecordedSession | None = None
     """The requests that another agent recorded; None: the session is ours."""

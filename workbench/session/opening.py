@@ -31,7 +31,7 @@ from workbench.sources.requests import RequestMarks
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source, knobs_of, names_file, setting_in
 from workbench.sources.source_setups import make_setup, policy_for
-from workbench.views.transcript import Entries
+from workbench.views.transcript import EntryIndex
 
 NEW = "new session"
 
@@ -184,7 +184,7 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
     else:
         planner = recorded.planner(setup, live=source.live)
     setup.counter.flush()
-    entries = Entries(source.events)
+    entries = EntryIndex(source.events)
     made = OpenSession(
         name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), recorded, knobs=knobs
     )

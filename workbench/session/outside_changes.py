@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.session import opening
-from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
+from workbench.session.following import CHECK_SECONDS, Follower, follow_file, follow_session, is_running
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
@@ -109,7 +109,7 @@ class OutsideChanges:
                 opened = await self._current.wait_until_open()
                 self._show_following(found.sign, opened)
                 why_not = self._show_writer(opened, why_not)
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(CHECK_SECONDS)
 
     def _show_following(self, sign: str, opened: OpenSession) -> None:
         """Show how the file or session is followed. Stop when the user writes in the session."""

@@ -12,7 +12,15 @@ from typing import Protocol
 from workbench.agent import approvals
 from workbench.agent.loop import Agent
 from workbench.agent.mentions import with_files
-from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
+from workbench.agent.steps import (
+    CompactionRunning,
+    EventAppended,
+    ModelSwitched,
+    PartStreamed,
+    RequestPlanned,
+    TurnStep,
+    WaitingToRetry,
+)
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
@@ -32,7 +40,7 @@ from workbench.views.values import Activity
 class TurnWatcher(Protocol):
     """Follows the turns, to compact between them or while they run."""
 
-    def step_taken(self, step: Step) -> None:
+    def step_taken(self, step: TurnStep) -> None:
         """Called with each step of a turn."""
         ...
 
@@ -189,7 +197,7 @@ class Turns:
                     content = None if text is None else await in_background(with_files, text, Path.cwd())
                     async with aclosing(agent.turn(content)) as steps:
                         async for step in steps:
-                            failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)
+                            failed = isinstance(step, EventAppended) and isinstance(step.event.body, Failure)
                             self._on_step(opened, step)
                 except asyncio.CancelledError:
                     self._next_may_follow = True
@@ -245,22 +253,22 @@ class Turns:
 
     # Called by a turn
 
-    def _on_step(self, opened: OpenSession, step: Step) -> None:
+    def _on_step(self, opened: OpenSession, step: TurnStep) -> None:
         match step:
-            case Planned():
+            case RequestPlanned():
                 self._live.begin()
                 self._updates.change_state(activity=Activity("asking"))
-            case Streamed(_, reply):
+            case PartStreamed(_, reply):
                 self._live.follow(reply)
                 self._updates.change_state(live=self._live.live(), activity=Activity("answering"))
-            case Waiting(wait):
+            case WaitingToRetry(wait):
                 text = f"{wait.failure.category.replace('_', ' ')}: try {wait.try_number} in {wait.seconds_left:.0f} s"
                 self._updates.change_state(activity=Activity("asking", text))
-            case Switched(model, instead_of, _):
+            case ModelSwitched(model, instead_of, _):
                 self._updates.show_notice(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
-            case Summarising():
+            case CompactionRunning():
                 pass
-            case Appended(event):
+            case EventAppended(event):
                 self._live.log_event(event)
                 opened.catch_up()
                 if self._live.open_calls:

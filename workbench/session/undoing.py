@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from workbench.compaction.undo import (
-    Change,
+    UndoChange,
     changes_in_words,
     peel_compaction,
     redo_change,
@@ -28,7 +28,7 @@ Which = Literal["undo", "override", "redo", "peel", "all"]
 compactions came after it; `peel`: the newest compaction, even if overrides came after it; `all`: every compaction."""
 
 
-def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[Change]:
+def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[UndoChange]:
     match which:
         case "undo":
             return undo_change(events, seq)
@@ -84,7 +84,7 @@ _AS: dict[State, str] = {
 }
 
 
-def _effect(events: list[Event], setup: Setup, now: ContextPlan, changes: Sequence[Change], *, live: bool) -> str:
+def _effect(events: list[Event], setup: Setup, now: ContextPlan, changes: Sequence[UndoChange], *, live: bool) -> str:
     reverts = [Event(seq, f"undo-{seq}", 0, each.revert) for seq, each in enumerate(changes, len(events) + 1)]
     after = setup.planner([*events, *reverts], live=live).plan()
     first, last = compaction_range(changes[0].target)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from workbench.config.tables import read_table
 from workbench.config.text import counted
 from workbench.log.events import DialectName, Event
-from workbench.proxy.control import SessionPolicy, WayPolicy
+from workbench.proxy.control import ProxyPolicy, SessionPolicy
 from workbench.proxy.policies import setup_maker
 from workbench.proxy.policy_preview import PolicyPreview, in_words, preview_policy
 from workbench.proxy.routes import ProxySettings
@@ -47,7 +47,7 @@ def latest_request(events: Sequence[Event]) -> LatestRequest | None:
     return LatestRequest(request.dialect, request.model, bodies.body(asked), sent)
 
 
-class Foresight(NamedTuple):
+class PolicyForecast(NamedTuple):
     """What a policy would do from the next request on."""
 
     words: str
@@ -59,20 +59,20 @@ class Foresight(NamedTuple):
 
 
 def foresee_policy(
-    services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None
-) -> Foresight:
+    services: Services, events: Sequence[Event], policy: ProxyPolicy | None, now: ProxyPolicy | None
+) -> PolicyForecast:
     """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     found = latest_request(events)
     setup = setup_maker(settings, services.catalogue)(
-        policy or now or WayPolicy(), found.model if found is not None else ""
+        policy or now or ProxyPolicy(), found.model if found is not None else ""
     )
     words = AS_IT_IS if policy is None else f"{policy} {in_words(setup, own.batch_tokens)}"
     if found is None:
-        return Foresight(words, None)
+        return PolicyForecast(words, None)
     masking = policy is not None
-    return Foresight(
+    return PolicyForecast(
         words, preview_policy(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking)
     )
 

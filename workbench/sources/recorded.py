@@ -49,7 +49,7 @@ class ListedRequest(NamedTuple):
     """The known part of `unattributed`: a system prompt and tools, thinking."""
 
 
-class Lesson(NamedTuple):
+class ReportLesson(NamedTuple):
     """What one report taught the calibration."""
 
     mark: RequestMark
@@ -319,13 +319,13 @@ class RecordedSession:
     # Calibration
 
     @cached_property
-    def lessons(self) -> Sequence[Lesson]:
+    def lessons(self) -> Sequence[ReportLesson]:
         """One for each report of the conversation itself, in order."""
         main = self._is_main
         if not any(mark.reported and main(mark) for mark in self.marks):
             return []
         learners: dict[str, Calibrator] = {}
-        found: list[Lesson] = []
+        found: list[ReportLesson] = []
         last: dict[str, int] = {}
         for mark, totals in zip(self.marks, self._counted, strict=False):
             if mark.reported and totals is not None:
@@ -335,7 +335,7 @@ class RecordedSession:
                 learner.add_report(ReportedSize(totals.items, totals.framing, mark.reported, thought))
                 estimated = before.estimate(totals.items, totals.framing, thought) if before.samples else None
                 last[model] = len(found)
-                found.append(Lesson(mark, estimated, learner.calibration))
+                found.append(ReportLesson(mark, estimated, learner.calibration))
         for model, at in last.items():
             learners[model].learn()  # rows are shown with the calibration of all reports together
             found[at] = found[at]._replace(learnt=learners[model].calibration)

@@ -41,7 +41,7 @@ class Savings(NamedTuple):
         return f"changed on the way: {requests}, {saved}, {batches}{cache}"
 
 
-class WayFigures(NamedTuple):
+class ProxyPolicyFigures(NamedTuple):
     """The policy on the way of a session, and what it saved."""
 
     policy: str
@@ -65,12 +65,12 @@ class WayFigures(NamedTuple):
         return f"{policy}: {sent} in {counted(saved.changed, 'request')}; {batches}, {cost}"
 
 
-def way_figures(
+def proxy_policy_figures(
     policy: str | None,
     listed: Sequence[ListedRequest],
     undone: Sequence[tuple[int, int]] = (),
     spread: float | None = None,
-) -> WayFigures | None:
+) -> ProxyPolicyFigures | None:
     """The figures of a session; None if nothing was changed on the way. `policy`: the last one in the log, if any.
 
     `undone`: the events that undid a batch, with the number of results.
@@ -81,7 +81,7 @@ def way_figures(
     sent = _sent(listed)
     still = bool(sent) and sent[-1].mark.instead_of > 0
     waiting = sum(results for seq, results in undone if still and seq > (saved.last_batch if saved else 0))
-    return WayFigures("by hand" if policy is None else policy, saved, still, waiting)
+    return ProxyPolicyFigures("by hand" if policy is None else policy, saved, still, waiting)
 
 
 def session_savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Savings | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.log.store import Store
     from workbench.models.catalogue import Catalogue
     from workbench.models.endpoints import Endpoint
-    from workbench.models.gateway import Patience
+    from workbench.models.gateway import SilenceLimits
     from workbench.models.model_routes import ModelRoutes
     from workbench.sources.options import Options
     from workbench.sources.source import Source
@@ -175,7 +175,7 @@ class Services:
         offer = self.routes.offer(model, api_base)
         return offer.model.window if offer else None
 
-    def fallback(self, model: str, options: Options, source: Source) -> tuple[Setup, Endpoint, Patience]:
+    def fallback(self, model: str, options: Options, source: Source) -> tuple[Setup, Endpoint, SilenceLimits]:
         """What is needed to ask a fallback model."""
         setup = self.set_up(options.for_any_model, source._replace(model=model))
         return setup, self.routes.endpoint(model), self.routes.patience(model)

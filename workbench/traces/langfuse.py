@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
@@ -72,7 +72,7 @@ def _call(value: dict[str, Any]) -> LlmCall:
     )
 
 
-def _tokens(value: dict[str, Any]) -> Reported:
+def _tokens(value: dict[str, Any]) -> ReportedUsage:
     used = dict_in(value, "usageDetails") or dict_in(value, "usage")
     cached = number_in(used, "input_cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "input_cache_read") or number_in(used, "prompt_details.cache_read")
@@ -83,7 +83,7 @@ def _tokens(value: dict[str, Any]) -> Reported:
     completion = number_in(used, "output") or number_in(value, "completionTokens") or number_in(value, "outputUsage")
     thought = number_in(used, "output_reasoning_tokens") or number_in(used, "completion_details.reasoning")
     spoken = sum(each for key in used if key.startswith("output_") and (each := number_in(used, key)))
-    return Reported(prompt + apart, completion + spoken, cached, written, thought)
+    return ReportedUsage(prompt + apart, completion + spoken, cached, written, thought)
 
 
 def _run(value: dict[str, Any]) -> ToolRun:

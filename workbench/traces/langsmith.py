@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
@@ -141,13 +141,13 @@ def _tool_call(value: Any) -> dict[str, Any]:
     return {"id": text_in(value, "id"), "type": "function", "function": function}
 
 
-def _tokens(run: dict[str, Any], outputs: dict[str, Any], output: Any) -> Reported:
+def _tokens(run: dict[str, Any], outputs: dict[str, Any], output: Any) -> ReportedUsage:
     used = dict_in(output, "usage_metadata") or dict_in(outputs, "usage_metadata")
     inside, outside = dict_in(used, "input_token_details"), dict_in(used, "output_token_details")
     totals = dict_in(dict_in(outputs, "llm_output"), "token_usage")
     prompt = number_in(used, "input_tokens") or number_in(totals, "prompt_tokens") or number_in(run, "prompt_tokens")
     completion = number_in(used, "output_tokens") or number_in(totals, "completion_tokens")
-    return Reported(
+    return ReportedUsage(
         prompt,
         completion or number_in(run, "completion_tokens"),
         number_in(inside, "cache_read"),

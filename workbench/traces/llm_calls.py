@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import ToolCall, ToolResult
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.traces.building import Builder
 from workbench.traces.exchanges import exchange_threads, joined_threads, thread_conversation
 from workbench.traces.reading import Document
@@ -25,7 +25,7 @@ from workbench.wire.values import dict_in, json_text, list_in, text_in
 _ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output")
 
 
-_NOTHING: Final = Reported(0, 0)
+_NOTHING: Final = ReportedUsage(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class LlmCall:
     """A message, a provider's answer, a list of messages, or a text."""
     model: str = ""
     at: int = 0
-    tokens: Reported = _NOTHING
+    tokens: ReportedUsage = _NOTHING
     system: str = ""
     tools: tuple[Any, ...] = ()
     group: str = ""
@@ -166,7 +166,7 @@ def _is_response(answered: Any) -> bool:
     return isinstance(dict_in({"": answered}, "").get("output"), list)
 
 
-def _answer(dialect: Dialect, answered: Any, tokens: Reported) -> dict[str, Any]:
+def _answer(dialect: Dialect, answered: Any, tokens: ReportedUsage) -> dict[str, Any]:
     if isinstance(answered, dict) and ("choices" in answered or isinstance(answered.get("output"), list)):
         answer = dict(answered)
     else:

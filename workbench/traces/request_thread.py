@@ -15,7 +15,7 @@ from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, 
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits
 from workbench.wire.dialects import DIALECTS, read_answer, reader_for
-from workbench.wire.parts import Parts
+from workbench.wire.parts import BodyParts
 from workbench.wire.values import is_models
 
 
@@ -28,7 +28,7 @@ class Exchange:
     answer: dict[str, Any]
     model: str
     at: int
-    parts: Parts
+    parts: BodyParts
     """The parts of the body."""
     known: tuple[str, ...] = ()
     """The hashes of its first messages, if known already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.traces.span_attributes import attributes_of, numbered_objects
 from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
@@ -230,13 +230,13 @@ def _definition(tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {**function, "parameters": schema if isinstance(schema, dict) else {}}}
 
 
-def tokens_in(attributes: dict[str, Any]) -> Reported:
+def tokens_in(attributes: dict[str, Any]) -> ReportedUsage:
     """The report, in either convention; cached tokens are part of the input in both."""
 
     def count(*keys: str) -> int:
         return next((number for key in keys if (number := number_in(attributes, key))), 0)
 
-    return Reported(
+    return ReportedUsage(
         count("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
         count("gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens"),
         count(

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.forecast import Forecast
-from workbench.compaction.metrics import Metrics
-from workbench.compaction.progress import Progress, Stage
+from workbench.compaction.metrics import CompactionMetrics
+from workbench.compaction.progress import CompactionProgress, Stage
 from workbench.compaction.record import CompactionEntry, FailedCompaction
-from workbench.compaction.undo import Node
+from workbench.compaction.undo import NestedCompaction
 from workbench.compaction.values import CompactionDecision, Fact
 from workbench.config.text import printable
 from workbench.context.policy import Mode
 from workbench.sources.requests import RequestMark
-from workbench.sources.savings import WayFigures
+from workbench.sources.savings import ProxyPolicyFigures
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 """In the order in which the mode key cycles through them."""
@@ -55,7 +55,7 @@ class Curve(NamedTuple):
 class RunningCompaction(NamedTuple):
     """A compaction that is being made."""
 
-    progress: Progress
+    progress: CompactionProgress
     since: float
     """By `time.monotonic`, to show how long it has taken so far."""
     draft: bool = False
@@ -90,12 +90,12 @@ class CompactionView:
     next: str
     """What happens next, in a few words."""
     curve: Curve
-    history: tuple[Node, ...]
+    history: tuple[NestedCompaction, ...]
     last: CompactionEntry | None
     """The newest compaction, even if it was undone or replaced."""
     failed: FailedCompaction | None
     """The last attempt, if it failed."""
-    metrics: Metrics
+    metrics: CompactionMetrics
     nothing: str = ""
     """Why there is nothing to compact now; empty if there is something, or if the log is too long to check unasked."""
     would: str = ""
@@ -105,7 +105,7 @@ class CompactionView:
     clearing of old results. If several were decided at once, the first of them."""
     fixed: str = ""
     """Why nothing can be changed; empty if it can."""
-    way: WayFigures | None = None
+    proxy_policy: ProxyPolicyFigures | None = None
     """What a proxy changes in the requests; None: nothing."""
     running: RunningCompaction | None = None
     past: PastOffer | None = None
@@ -152,7 +152,7 @@ DOING: dict[Stage, str] = {
 }
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: CompactionProgress) -> str:
     """The progress of a compaction in a few words."""
     stage, part, parts, characters, model = progress
     words = DOING[stage]

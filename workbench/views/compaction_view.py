@@ -13,7 +13,7 @@ from workbench.compaction.audit import audit_summary
 from workbench.compaction.forecast import forecast_compaction, next_step
 from workbench.compaction.metrics import count_metrics
 from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile_summary
-from workbench.compaction.record import CompactionEntry, Record, read_record
+from workbench.compaction.record import CompactionEntry, CompactionRecord, read_record
 from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide_compaction
 from workbench.compaction.undo import compaction_tree
@@ -41,7 +41,7 @@ from workbench.log.events import (
 )
 from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.sources.recorded import RecordedSession
-from workbench.sources.savings import WayFigures, left_out, way_figures
+from workbench.sources.savings import ProxyPolicyFigures, left_out, proxy_policy_figures
 from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit, PastOffer
 from workbench.wire.event_builder import is_sealed
 
@@ -78,7 +78,7 @@ class LogFigures:
         """How many compactions and undos there were."""
         self._places: dict[int, int] = {}
         """For each compaction, by event: the index of the size after which it was made."""
-        self.way: str | None = None
+        self.proxy_policy: str | None = None
         """The proxy's policy that the log named last; empty: it was switched off; None: the log names none."""
         self.undone_on_the_way: list[tuple[int, int]] = []
         """The events that undid a batch of that policy, with the number of results."""
@@ -123,7 +123,7 @@ class LogFigures:
                 self._attempted = True
             case Setting(key=key, value=dict() as value) if key == ON_THE_WAY:
                 policy = policy_in(value)
-                self.way = self.way if policy is None else policy
+                self.proxy_policy = self.proxy_policy if policy is None else policy
                 if policy is None:
                     self.undone_on_the_way.append((event.seq, undone_in(value)))
 
@@ -151,12 +151,14 @@ class LogFigures:
         """The thin log. Triggers, record and selection give the same results for it as for the whole log."""
         return [*self._thin, *([self._usage] if self._usage is not None else ())]
 
-    def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
+    def curve(self, found: CompactionRecord, now: int, limit: int, window: int) -> Curve:
         """The sizes up to now, with the compactions between them."""
         marks = [CompactionMark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
         return thinned_curve(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
 
-    def recorded_curve(self, found: Record, recorded: RecordedSession, inputs: CompactionInputs, limit: int) -> Curve:
+    def recorded_curve(
+        self, found: CompactionRecord, recorded: RecordedSession, inputs: CompactionInputs, limit: int
+    ) -> Curve:
         """The curve of a recorded session: the reported sizes, and those under another policy, if one is tried."""
         plan, setup = inputs.plan, inputs.setup
         requests = recorded.conversation
@@ -166,7 +168,7 @@ class LogFigures:
         what_if = "" if inputs.policy == RECORDED else inputs.policy
         tried = recorded.sizes_under(setup) if what_if else ()
         following = recorded.next_size if what_if else plan.size
-        if self.way is not None:  # what the proxy masked stays masked
+        if self.proxy_policy is not None:  # what the proxy masked stays masked
             following = max(0, following - left_out(recorded.listed))
         sizes = (*(mark.reported or 0 for mark in requests), following)
         return thinned_curve(
@@ -254,16 +256,18 @@ def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
         would=would,
         cleared=_cleared(inputs.events),
         fixed=inputs.fixed,
-        way=_on_the_way(inputs),
+        proxy_policy=_proxy_policy(inputs),
     )
 
 
-def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
+def _proxy_policy(inputs: CompactionInputs) -> ProxyPolicyFigures | None:
     """The figures of the proxy's policy in a recorded session."""
     if inputs.recorded is None:
         return None
     recorded = inputs.recorded
-    return way_figures(inputs.figures.way, recorded.listed, inputs.figures.undone_on_the_way, recorded.spread)
+    return proxy_policy_figures(
+        inputs.figures.proxy_policy, recorded.listed, inputs.figures.undone_on_the_way, recorded.spread
+    )
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:

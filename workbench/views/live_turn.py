@@ -5,14 +5,14 @@ from __future__ import annotations
 from workbench.agent.reply import ReplyInProgress
 from workbench.context.tool_lines import call_parts
 from workbench.log.events import Event, ToolCall, ToolResult
-from workbench.views.values import Live, LiveCall
+from workbench.views.values import LiveAnswer, LiveCall
 
 OUTPUT = 4_000
 """Characters of a running command's output to keep for the screen."""
 
 
 class LiveTurn:
-    """Follows the agent's reply and the log, and makes `Live` values."""
+    """Follows the agent's reply and the log, and makes `LiveAnswer` values."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -64,7 +64,7 @@ class LiveTurn:
         verbs = (call_parts(call.tool, call.arguments).verb for call in self._running.values())
         return ", ".join(dict.fromkeys(verbs))
 
-    def live(self) -> Live | None:
+    def live(self) -> LiveAnswer | None:
         """The reply as far as it has come; None if nothing streams and nothing runs."""
         reply = self._reply
         writing = reply.calls(named=False) if reply is not None else []
@@ -76,4 +76,4 @@ class LiveTurn:
         thinking, text = (reply.thinking, reply.text) if reply is not None else ("", "")
         if not (text or thinking or calls):
             return None
-        return Live(str(self._number), thinking, text, tuple(calls))
+        return LiveAnswer(str(self._number), thinking, text, tuple(calls))

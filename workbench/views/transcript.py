@@ -49,7 +49,7 @@ HARMLESS = (COMPACTION, "hook", "instructions", "snapshot")
 """Failures that stopped no answer: asking again, or asking another model, would not help."""
 
 
-class Entries:
+class EntryIndex:
     """Which events are entries. Grows with the log; an entry never changes its index."""
 
     def __init__(self, events: list[Event]) -> None:
@@ -301,7 +301,7 @@ class PastRequest(NamedTuple):
 class LogTranscript:
     """The entries up to one moment, with their states at that time. Compared by identity."""
 
-    def __init__(self, entries: Entries, plan: ContextPlan | None, past: PastRequest | None = None) -> None:
+    def __init__(self, entries: EntryIndex, plan: ContextPlan | None, past: PastRequest | None = None) -> None:
         """`past`: the request that `plan` was made for; None: the next request."""
         self._entries = entries
         self._length = len(entries)
@@ -352,5 +352,5 @@ class LogTranscript:
         return EntryState(row.state, row.tokens, row.original_tokens, row.pinned, why)
 
 
-NOTHING = LogTranscript(Entries([]), None)
+NOTHING = LogTranscript(EntryIndex([]), None)
 """The conversation before anything is open."""

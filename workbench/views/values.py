@@ -96,7 +96,7 @@ class LiveCall(NamedTuple):
     """The last lines of a running command's output."""
 
 
-class Live(NamedTuple):
+class LiveAnswer(NamedTuple):
     """The answer as far as it has come; not in the log yet."""
 
     reply: str

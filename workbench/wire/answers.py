@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from workbench.models.reply_parts import Reason, Reported
+from workbench.models.reply_parts import Reason, ReportedUsage
 
 AT_ONCE = 200
 """Characters per piece when no speed is set. Nobody watches the text grow then, and fewer pieces are less work."""
@@ -23,7 +23,7 @@ class WrittenCall(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class AnswerPace:
     """How fast an answer is sent."""
 
     speed: float = 0
@@ -47,7 +47,7 @@ class WrittenAnswer:
     calls: tuple[WrittenCall, ...] = ()
     finish: Reason | None = None
     """None: derived from the other fields."""
-    usage: Reported | None = None
+    usage: ReportedUsage | None = None
 
     @property
     def reason(self) -> Reason:
@@ -60,7 +60,7 @@ class PacedAnswer:
     """An answer, and how fast to send it."""
 
     answer: WrittenAnswer
-    pace: Pace = Pace()
+    pace: AnswerPace = AnswerPace()
 
     @property
     def finishes(self) -> bool:
@@ -97,7 +97,7 @@ class AnswerPiece(NamedTuple):
     """The number of the call, from 0."""
 
 
-def answer_pieces(answer: WrittenAnswer, pace: Pace) -> Iterator[AnswerPiece]:
+def answer_pieces(answer: WrittenAnswer, pace: AnswerPace) -> Iterator[AnswerPiece]:
     """Split an answer into its pieces, in order. Joined they give the answer. Equal answers are always split alike."""
     size, sent = pace.size(), 0
 

@@ -29,7 +29,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
 from workbench.wire.anthropic_requests import anthropic_request
 from workbench.wire.chat_requests import ChatRequest
@@ -142,7 +142,7 @@ class AnthropicDialect(Dialect):
         blocks = content if isinstance(content, list) else text
         return {"content": [*blocks, *map(_called, list_in(message, "tool_calls"))] if message else []}
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer. Cached tokens are not included in `input_tokens`."""
         return {
             "usage": {

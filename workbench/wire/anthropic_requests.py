@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import ImagePart, Part, TextPart, text_of
-from workbench.wire.chat_requests import AsGiven, ChatRequest, function_in, parts_in, picture_data, said_in
+from workbench.wire.chat_requests import ChatRequest, UnchangedMessage, function_in, parts_in, picture_data, said_in
 from workbench.wire.values import dict_in, list_in, parsed, text_in
 
 Block = dict[str, Any]
@@ -16,7 +16,7 @@ def anthropic_request(chat: ChatRequest) -> dict[str, Any]:
     prompt, entries = chat.prompt()
     messages: list[dict[str, Any]] = []
     for entry in entries:
-        _append(messages, entry.value if isinstance(entry, AsGiven) else _message(entry))
+        _append(messages, entry.value if isinstance(entry, UnchangedMessage) else _message(entry))
     tools = [_tool(function_in(tool)) for tool in chat.tools]
     return {**({"system": prompt} if prompt else {}), "messages": messages, **({"tools": tools} if tools else {})}
 

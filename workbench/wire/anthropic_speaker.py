@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, answer_pieces
 from workbench.wire.checked_requests import (
     BadRequest,
@@ -85,7 +85,7 @@ class AnthropicSpeaker(DialectSpeaker):
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """The answer as the events of a message."""
         answer, pace = played.answer, played.pace
-        usage = answer.usage or Reported(0, 0)
+        usage = answer.usage or ReportedUsage(0, 0)
         started = {**_message(request, ident), **self.reported(usage._replace(completion=1))}
         yield _event(pace.delay, "message_start", message=started)
         yield _event(pace.delay, "ping")

@@ -33,7 +33,7 @@ class BodyItem(NamedTuple):
     is_error: bool = False
 
 
-class Place(NamedTuple):
+class BodyPlace(NamedTuple):
     """The position of an item in the body."""
 
     section: Section
@@ -49,7 +49,7 @@ class PlacedItem(NamedTuple):
     """An item, its position, and the groups it belongs to."""
 
     item: BodyItem
-    place: Place
+    place: BodyPlace
     exchange: int
     """The number of its exchange. A call and its results have the same number."""
     reply: int
@@ -89,7 +89,7 @@ def placed_items(dialect: DialectName, body: dict[str, Any], sections: dict[Sect
                     call_id,
                     each.is_error,
                 )
-                place = Place(section, at, each.key, each.number)
+                place = BodyPlace(section, at, each.key, each.number)
                 made.append(PlacedItem(item, place, exchange, replies.reply_of(each, section, at, entry)))
     return made
 

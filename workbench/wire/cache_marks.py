@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from workbench.log.events import DialectName
-from workbench.wire.body_items import SECTIONS, Place, Section
+from workbench.wire.body_items import SECTIONS, BodyPlace, Section
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.found_items import THINKING
 from workbench.wire.marks import MARK, mark_in
@@ -16,7 +16,7 @@ GONE: Final = object()
 """A placeholder for a removed entry, until all removals are done."""
 
 
-def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
+def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: BodyPlace, mark: Any) -> None:
     """Put the mark of a removed item on the last item before it that can have one."""
     for section, at, index in _before(sections, place):
         entry = sections[section][at]
@@ -33,7 +33,7 @@ def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: P
         return
 
 
-def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[Section, int, int | None]]:
+def _before(sections: dict[Section, list[Any]], place: BodyPlace) -> Iterator[tuple[Section, int, int | None]]:
     """The blocks left before a position, and the entries without blocks, from that position back to the beginning."""
     first = SECTIONS.index(place.section)
     for section in reversed(SECTIONS[: first + 1]):

@@ -32,9 +32,9 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.anthropic_bodies import is_anthropic_body
-from workbench.wire.chat_requests import AsGiven, ChatRequest
+from workbench.wire.chat_requests import ChatRequest, UnchangedMessage
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.event_builder import EventBuilder, cost_in, usage_report
 from workbench.wire.found_items import FoundItem, content_items
@@ -164,7 +164,7 @@ class ChatDialect(Dialect):
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
         """The messages and the tools as they are."""
-        messages = [each.value if isinstance(each, AsGiven) else each for each in chat.entries]
+        messages = [each.value if isinstance(each, UnchangedMessage) else each for each in chat.entries]
         return {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class ChatDialect(Dialect):
         """Build an answer with the message as its first choice."""
         return {"choices": [{"message": message}]} if message else {}
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer. Cached tokens are part of the prompt's."""
         written = {"cache_write_tokens": used.cache_write} if used.cache_write else {}
         return {

@@ -12,13 +12,13 @@ from workbench.wire.values import content_of, text_in
 _SYSTEM = ("system", "developer")
 
 
-class AsGiven(NamedTuple):
+class UnchangedMessage(NamedTuple):
     """A message that is in the dialect already, and is written unchanged."""
 
     value: Any
 
 
-ChatEntry = dict[str, Any] | AsGiven
+ChatEntry = dict[str, Any] | UnchangedMessage
 
 
 class ChatRequest(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from urllib.parse import quote
 
 from workbench.log.events import Body, DialectName, Usage
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.event_builder import EventBuilder
 from workbench.wire.found_items import FoundItem, Kind, content_items, role_kind
@@ -258,5 +258,5 @@ class Dialect(ABC):
         """Build an answer with a message in OpenAI's form, as tracers keep them; with none for an empty message."""
 
     @abstractmethod
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer, under the keys that the dialect has for it."""

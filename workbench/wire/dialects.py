@@ -9,7 +9,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import escaped_name, shown_value
 from workbench.log.events import Body, DialectName, Usage
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.anthropic import AnthropicDialect
 from workbench.wire.chat import ChatDialect
 from workbench.wire.dialect import Dialect, DialectReader, ProviderHome
@@ -144,7 +144,7 @@ _USAGE_KEYS: Final = ("usage", "usageMetadata", "usage_metadata")
 
 def _known_keys(dialect: Dialect, keys: set[str]) -> int:
     """How many of these keys the dialect has for its usage."""
-    written = dialect.usage_json(Reported(1, 1))
+    written = dialect.usage_json(ReportedUsage(1, 1))
     inner = next((written[key] for key in _USAGE_KEYS if key in written), written)
     return len(keys.intersection(map(_camel, inner)))
 

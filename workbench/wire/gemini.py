@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.log.events import DialectName, text_of
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
 from workbench.wire.event_builder import EventBuilder
@@ -160,7 +160,7 @@ class GeminiDialect(Dialect):
         parts = [{"text": json_text("" if content is None else content)}]
         return {"candidates": [{"content": {"role": "model", "parts": parts}}]} if message else {}
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer. Cached tokens are part of the prompt's; thoughts are reported separately."""
         return {
             "usageMetadata": {

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from workbench.log.events import ImagePart, Part, TextPart, text_of
-from workbench.wire.chat_requests import AsGiven, ChatRequest, function_in, parts_in, picture_data, said_in
+from workbench.wire.chat_requests import ChatRequest, UnchangedMessage, function_in, parts_in, picture_data, said_in
 from workbench.wire.values import dict_in, list_in, parsed, text_in
 
 MADE_UP = re.compile(r"call-\d+")
@@ -18,7 +18,7 @@ def gemini_request(chat: ChatRequest) -> dict[str, Any]:
     prompt, entries = chat.prompt()
     contents: list[dict[str, Any]] = []
     for entry in entries:
-        _append(contents, entry.value if isinstance(entry, AsGiven) else _content(entry, chat))
+        _append(contents, entry.value if isinstance(entry, UnchangedMessage) else _content(entry, chat))
     declared = [_declaration(function_in(tool)) for tool in chat.tools]
     return {
         **({"systemInstruction": {"parts": [{"text": prompt}]}} if prompt else {}),

@@ -29,7 +29,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.answers import PacedAnswer, Refusal, WrittenCall, answer_pieces
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.checked_requests import (
@@ -170,7 +170,7 @@ class OllamaDialect(Dialect):
         calls = [{"function": {**each, "arguments": parsed(each.get("arguments") or {})}} for each in functions]
         return {"message": {**message, **({"tool_calls": calls} if calls else {})}, "done": True} if message else {}
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer. Cached tokens and thinking are not reported separately."""
         return {"prompt_eval_count": used.prompt, "eval_count": used.completion}
 

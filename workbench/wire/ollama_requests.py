@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import ImagePart, text_of
-from workbench.wire.chat_requests import AsGiven, ChatRequest, parts_in, picture_data, said_in
+from workbench.wire.chat_requests import ChatRequest, UnchangedMessage, parts_in, picture_data, said_in
 from workbench.wire.values import dict_in, list_in, parsed, text_in
 
 
 def ollama_request(chat: ChatRequest) -> dict[str, Any]:
-    messages = [each.value if isinstance(each, AsGiven) else _message(each, chat) for each in chat.entries]
+    messages = [each.value if isinstance(each, UnchangedMessage) else _message(each, chat) for each in chat.entries]
     return {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
 
 

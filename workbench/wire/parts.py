@@ -17,7 +17,7 @@ from workbench.wire.marks import COPILOT_MARK, MARK
 _USUAL: Final = {"type": "ephemeral"}
 
 
-class Parts(NamedTuple):
+class BodyParts(NamedTuple):
     system: Any
     """The value under the key for the system prompt; None if there is none."""
     tools: list[Any] | None
@@ -29,29 +29,31 @@ class Parts(NamedTuple):
     unusual mark after `=` as JSON."""
 
 
-class Unmarked(NamedTuple):
+class WithoutMarks(NamedTuple):
     """A value without its marks for the cache, and the positions of those marks."""
 
     value: Any
     marks: tuple[str, ...] = ()
-    """As in `Parts.cache_marks`, relative to the value."""
+    """As in `BodyParts.cache_marks`, relative to the value."""
 
 
-def unmarked(value: Any) -> Unmarked:
+def unmarked(value: Any) -> WithoutMarks:
     """A system prompt, a message or all tools without marks for the cache; the same value if it cannot have any."""
     if not _may_carry(value):
-        return Unmarked(value)
+        return WithoutMarks(value)
     marks: list[str] = []
-    return Unmarked(_unmarked(value, "", marks), tuple(marks))
+    return WithoutMarks(_unmarked(value, "", marks), tuple(marks))
 
 
-def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
+def all_unmarked(values: Sequence[Any]) -> list[WithoutMarks]:
     return list(map(unmarked, values))
 
 
 def split_body(
-    dialect: DialectName, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
-) -> Parts:
+    dialect: DialectName,
+    body: Mapping[str, Any],
+    unmark: Callable[[Sequence[Any]], Sequence[WithoutMarks]] = all_unmarked,
+) -> BodyParts:
     """Split a body into its parts. An empty or unexpected value stays among the parameters.
 
     `unmark`: a replacement for `all_unmarked`, such as one that caches its results.
@@ -59,13 +61,13 @@ def split_body(
     rest = dict(body)
     where, key = DIALECTS[dialect].places
     given = body.get(where) if where else None
-    (system,) = unmark([given]) if given and isinstance(given, str | list | dict) else (Unmarked(None),)
+    (system,) = unmark([given]) if given and isinstance(given, str | list | dict) else (WithoutMarks(None),)
     if system.value:
         rest[where] = None
     else:
-        system = Unmarked(None)
+        system = WithoutMarks(None)
     given = body.get("tools")
-    (tools,) = unmark([given]) if given and isinstance(given, list) else (Unmarked(None),)
+    (tools,) = unmark([given]) if given and isinstance(given, list) else (WithoutMarks(None),)
     if tools.value:
         rest["tools"] = None
     found: Any = body.get(key)
@@ -79,7 +81,7 @@ def split_body(
         *(f"tools{mark}" for mark in tools.marks),
         *(f"messages.{number}{mark}" for number, each in enumerate(messages) if each.marks for mark in each.marks),
     ]
-    return Parts(system.value, tools.value, [each.value for each in messages], rest, tuple(marks))
+    return BodyParts(system.value, tools.value, [each.value for each in messages], rest, tuple(marks))
 
 
 def join_body(

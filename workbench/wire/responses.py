@@ -28,7 +28,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.chat import OPENAI
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect
@@ -133,7 +133,7 @@ class ResponsesDialect(Dialect):
         text = [{"type": "output_text", "text": json_text("" if content is None else content)}]
         return {"output": [{"type": "message", "role": "assistant", "content": text}] if message else []}
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer. Cached tokens are part of the input's."""
         return {
             "usage": {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.log.events import ImagePart, OtherPart, Part, TextPart, text_of
-from workbench.wire.chat_requests import AsGiven, ChatRequest, function_in, said_in
+from workbench.wire.chat_requests import ChatRequest, UnchangedMessage, function_in, said_in
 from workbench.wire.values import dict_in, list_in, text_in
 
 
@@ -15,7 +15,7 @@ def responses_request(chat: ChatRequest) -> dict[str, Any]:
     prompt, entries = chat.prompt()
     items: list[Any] = []
     for entry in entries:
-        items += [entry.value] if isinstance(entry, AsGiven) else _items(entry)
+        items += [entry.value] if isinstance(entry, UnchangedMessage) else _items(entry)
     tools = [{"type": "function", **_function(function_in(tool))} for tool in chat.tools]
     return {**({"instructions": prompt} if prompt else {}), "input": items, **({"tools": tools} if tools else {})}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, ClassVar
 
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, answer_pieces
 from workbench.wire.chat_speaker import ChatSpeaker, error_json
 from workbench.wire.checked_requests import (
@@ -112,7 +112,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
 
     def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
         """The answer to a request that only prepares the next one: nothing is generated."""
-        made = {**_response(request, ident, "stop", []), **self.reported(Reported(tokens, 0))}
+        made = {**_response(request, ident, "stop", []), **self.reported(ReportedUsage(tokens, 0))}
         self._earlier.remember_response(request.body, made)
         yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
         yield {"type": "response.completed", "response": made, "sequence_number": 1}

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.log.events import DialectName
-from workbench.wire.body_items import BodyItem, Place, PlacedItem, Section, items_in, placed_items, sections_of
+from workbench.wire.body_items import BodyItem, BodyPlace, PlacedItem, Section, items_in, placed_items, sections_of
 from workbench.wire.cache_marks import GONE, move_back
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.marks import mark_in
@@ -135,12 +135,12 @@ class BodyRewriter:
     def _is_last(self, placed: PlacedItem) -> bool:
         return placed.place.section == "messages" and placed.place.at == self._last
 
-    def _remove(self, gone: set[Place]) -> None:
+    def _remove(self, gone: set[BodyPlace]) -> None:
         """Remove items from their entries, and empty entries from their sections."""
-        marks: list[tuple[Place, Any]] = []
+        marks: list[tuple[BodyPlace, Any]] = []
         left = {placed.place[:2] for placed in self._items if placed.place not in gone}
         for section, at in {place[:2] for place in gone} - left:
-            marks.append((Place(section, at), mark_in(self._sections[section][at])))
+            marks.append((BodyPlace(section, at), mark_in(self._sections[section][at])))
             self._sections[section][at] = GONE
         partly = sorted(place for place in gone if place[:2] in left)
         for place in partly:

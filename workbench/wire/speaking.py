@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from workbench.log.events import Body
-from workbench.models.reply_parts import Reported
+from workbench.models.reply_parts import ReportedUsage
 from workbench.wire.answers import PacedAnswer, Refusal
 from workbench.wire.checked_requests import CheckedRequest, Json
 
@@ -24,7 +24,7 @@ class SpokenDialect(Protocol):
     def read_request(self, body: dict[str, Any]) -> list[Body]:
         """Read a request as events."""
 
-    def usage_json(self, used: Reported) -> dict[str, Any]:
+    def usage_json(self, used: ReportedUsage) -> dict[str, Any]:
         """The usage of an answer, under the keys that the dialect has for it."""
 
 
@@ -91,7 +91,7 @@ class DialectSpeaker(ABC):
     def models(self) -> dict[str, Any]:
         """The list of models."""
 
-    def reported(self, usage: Reported | None) -> dict[str, Any]:
+    def reported(self, usage: ReportedUsage | None) -> dict[str, Any]:
         """The keys of an answer that report its tokens; empty without usage."""
         return self.dialect.usage_json(usage) if usage else {}
 

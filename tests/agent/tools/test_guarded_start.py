@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from workbench.agent.approval_patterns import pattern_allows, suggested_patterns
 from workbench.agent.tools.base import ProposedCall, ToolContext, ToolFailure, ToolOutcome
 from workbench.agent.tools.guarded_start import path_outside
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.reading_commands import READING, reading_name
 from workbench.agent.tools.registry import Toolbox
 
@@ -222,11 +222,11 @@ def test_no_file_makes_or_changes_a_repository(tmp_path: Path, there: tuple[str,
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     with pytest.raises(ToolFailure, match="belongs to git itself"):
-        Places(tmp_path).find_writable(path)
+        AllowedFolders(tmp_path).find_writable(path)
 
 
 def test_files_that_are_named_alike_can_be_written(tmp_path: Path) -> None:
     for name in ("HEAD", "objects", "config"):
         (tmp_path / name).touch()
     for path in ("HEAD", "config", "src/refs/x", "commondirs", ".gitignore", "objects"):
-        assert Places(tmp_path).find_writable(path) == tmp_path / path
+        assert AllowedFolders(tmp_path).find_writable(path) == tmp_path / path

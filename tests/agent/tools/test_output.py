@@ -7,14 +7,14 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.tools.output import Output
+from workbench.agent.tools.output import OutputEnds
 
 chunks = st.lists(st.binary(max_size=40), max_size=30)
 bounds = st.integers(0, 60)
 
 
-def filled(pieces: list[bytes], first: int, last: int) -> Output:
-    output = Output(first, last)
+def filled(pieces: list[bytes], first: int, last: int) -> OutputEnds:
+    output = OutputEnds(first, last)
     for piece in pieces:
         output.add_bytes(piece)
         assert output.held <= first + 2 * last + 40

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.agent.tools.base import ToolFailure
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 
 NAMES = ("a", "b", "loop", "out", "up", "in")
 steps = st.lists(st.sampled_from([*NAMES, "..", ".", "", "secret"]), max_size=8).map("/".join)
@@ -28,7 +28,7 @@ def test_what_is_opened_always_lies_inside(path: str, absolute: bool, links: dic
             if not os.path.lexists(root / name):
                 os.symlink(target, root / name)
         try:
-            found = Places(root).resolve_path(f"{root}/{path}" if absolute else path)
+            found = AllowedFolders(root).resolve_path(f"{root}/{path}" if absolute else path)
         except ToolFailure:
             return
         assert found == root or root in found.parents
@@ -43,12 +43,12 @@ def test_a_link_behind_a_link_in_a_circle_is_followed_too(tmp_path: Path) -> Non
     os.symlink("loop", root / "loop")
     os.symlink("..", root / "out")
     with pytest.raises(ToolFailure, match="outside the project"):
-        Places(root).resolve_path("loop/../out/secret")
+        AllowedFolders(root).resolve_path("loop/../out/secret")
 
 
 def test_a_refusal_says_where_the_project_is(tmp_path: Path) -> None:
     with pytest.raises(ToolFailure) as failure:
-        Places(tmp_path).resolve_path("../other")
+        AllowedFolders(tmp_path).resolve_path("../other")
     assert str(failure.value) == (
         f"path: ../other lies outside the project {tmp_path}; only paths inside it are allowed"
     )
@@ -57,12 +57,12 @@ def test_a_refusal_says_where_the_project_is(tmp_path: Path) -> None:
 def test_a_neighbour_with_the_same_beginning_is_outside(tmp_path: Path) -> None:
     (tmp_path / "project-2").mkdir()
     with pytest.raises(ToolFailure):
-        Places(tmp_path / "project").resolve_path(str(tmp_path / "project-2"))
+        AllowedFolders(tmp_path / "project").resolve_path(str(tmp_path / "project-2"))
 
 
 def test_an_allowed_folder_is_inside_and_is_called_by_its_whole_path(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    places = Places(tmp_path / "project", [tmp_path / "other"])
+    places = AllowedFolders(tmp_path / "project", [tmp_path / "other"])
     found = places.resolve_path("../other/x.txt")
     assert found == tmp_path / "other" / "x.txt"
     assert places.name(found) == str(tmp_path / "other" / "x.txt")
@@ -71,7 +71,7 @@ def test_an_allowed_folder_is_inside_and_is_called_by_its_whole_path(tmp_path: P
 
 def test_the_home_folder_is_meant_by_its_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    places = Places(tmp_path)
+    places = AllowedFolders(tmp_path)
     assert places.resolve_path("~/x") == tmp_path / "x"
     assert places.resolve_path("~x") == tmp_path / "~x"
 
@@ -79,12 +79,12 @@ def test_the_home_folder_is_meant_by_its_sign(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000 + "\0"])
 def test_what_can_be_no_path_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(ToolFailure, match="expected the path of a file"):
-        Places(tmp_path).resolve_path(path)
+        AllowedFolders(tmp_path).resolve_path(path)
 
 
 @pytest.mark.parametrize("path", [".git/config", "a/.GIT/hooks/pre-commit", ".git", "."])
 def test_neither_the_repository_itself_nor_the_root_is_written(tmp_path: Path, path: str) -> None:
-    places = Places(tmp_path)
+    places = AllowedFolders(tmp_path)
     assert places.resolve_path(path)
     with pytest.raises(ToolFailure):
         places.find_writable(path)

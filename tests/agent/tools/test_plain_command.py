@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.agent.approvals import Approvals
-from workbench.agent.calls import Calls
+from workbench.agent.calls import CallRunner
 from workbench.agent.tools.base import ToolContext
 from workbench.agent.tools.plain_command import plain_words
 from workbench.agent.tools.registry import Toolbox
@@ -54,7 +54,7 @@ async def run(command: str, allowed: list[str], folder: Path) -> ToolResult:
 
     services: Any = SimpleNamespace(toolbox=Toolbox(folder), approvals=Approvals(allow=allowed), ask=None, report=None)
     call = ToolCall("1", "run_command", json.dumps({"command": command}))
-    found = [body async for body in Calls(services, no_hook).run_calls([call], {})]
+    found = [body async for body in CallRunner(services, no_hook).run_calls([call], {})]
     assert isinstance(found[-1], ToolResult)
     return found[-1]
 

@@ -13,7 +13,7 @@ from workbench.lab.tuning.evidence import TuningEvidence
 from workbench.lab.tuning.objective import NAMES, parse_objective
 from workbench.lab.tuning.report import TuningReport
 from workbench.lab.tuning.scoring import PolicyScore
-from workbench.lab.tuning.search import Tried
+from workbench.lab.tuning.search import TriedPolicy
 from workbench.lab.tuning.tune_corpus import SearchEnd, TuneParts, TuneSession, part_scorings, tune_result
 from workbench.sources.options import Options
 
@@ -37,10 +37,12 @@ def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[in
         for part in (0, 1)
     ]
     tried = [
-        Tried(LabPolicy(ref), score(did[0]), is_preset=True) for ref, did in by_policy.items() if ref != "recorded"
+        TriedPolicy(LabPolicy(ref), score(did[0]), is_preset=True)
+        for ref, did in by_policy.items()
+        if ref != "recorded"
     ]
     if own is not None:
-        tried.append(Tried(LabPolicy("workbench", ("masking.keep_last=1",)), score(own[0])))
+        tried.append(TriedPolicy(LabPolicy("workbench", ("masking.keep_last=1",)), score(own[0])))
     best_there = own[1] if own is not None else min((base, preset))[1]
     split = TuneParts((parts[0],), (parts[1],))
     scorings = part_scorings(split, OBJECTIVE, "workbench", is_alike=True)
@@ -72,7 +74,7 @@ def test_a_preset_that_nothing_beats_anywhere_is_all_there_is_to_say() -> None:
 
 
 def test_an_objective_without_a_finite_value_finds_nothing() -> None:
-    tried = [Tried(LabPolicy("workbench"), score(float("inf")), is_preset=True)]
+    tried = [TriedPolicy(LabPolicy("workbench"), score(float("inf")), is_preset=True)]
     with pytest.raises(WrongCall, match="no finite number"):
         tune_result(tried, "workbench", (), NONE, part_scorings(NONE, OBJECTIVE, "workbench", is_alike=True), ())
 
@@ -100,10 +102,10 @@ def found_on(own: list[int], ends: Sequence[LabPolicy] = (), *, base: int = 10) 
         TuneSession("s", f"{at}", "", 1, {LabPolicy(ref): figures(base) for ref in ("workbench", "recorded")})
         for at in range(len(own))
     )
-    tried = [Tried(LabPolicy("workbench"), score(30), is_preset=True), Tried(CHOSEN, score(10))]
+    tried = [TriedPolicy(LabPolicy("workbench"), score(30), is_preset=True), TriedPolicy(CHOSEN, score(10))]
     parts = TuneParts(held[:1], held)
     scorings = part_scorings(parts, OBJECTIVE, "workbench", is_alike=True)
-    stops = [SearchEnd(at, Tried(each, score(10))) for at, each in enumerate(ends)]
+    stops = [SearchEnd(at, TriedPolicy(each, score(10))) for at, each in enumerate(ends)]
     found = tune_result(tried, "workbench", (), parts, scorings, [figures(each) for each in own], stops)
     return TuningEvidence(found, "workbench")
 

@@ -17,7 +17,7 @@ from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.knob_ranges import DEFAULT_RANGES, knob_matters, parse_range, search_ranges
 from workbench.lab.tuning.objective import NAMES, parse_objective
 from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
-from workbench.lab.tuning.search import KnobSearch, Tried, best_tried, pareto_front
+from workbench.lab.tuning.search import KnobSearch, TriedPolicy, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import PRESET_POLICIES
 
 pytestmark = pytest.mark.xdist_group("optuna")
@@ -101,21 +101,21 @@ def test_a_knob_that_does_nothing_is_not_turned() -> None:
 # The front
 
 
-def tried(cost: float, misses: int, misfits: int = 0) -> Tried:
+def tried(cost: float, misses: int, misfits: int = 0) -> TriedPolicy:
     figures = {"cost": cost, "misses": misses}
-    return Tried(LabPolicy("p"), PolicyScore(figures, figures, cost + misses, misfits))
+    return TriedPolicy(LabPolicy("p"), PolicyScore(figures, figures, cost + misses, misfits))
 
 
 points = st.lists(st.builds(tried, st.integers(0, 9), st.integers(0, 9), st.integers(0, 1)), min_size=1, max_size=20)
 
 
 @given(points)
-def test_no_point_of_the_front_is_beaten_and_every_other_one_is(all_tried: list[Tried]) -> None:
+def test_no_point_of_the_front_is_beaten_and_every_other_one_is(all_tried: list[TriedPolicy]) -> None:
     found = pareto_front(all_tried, "cost")
     least = min(each.score.misfits for each in all_tried)
     fitting = [each for each in all_tried if each.score.misfits == least]
 
-    def beats(one: Tried, other: Tried) -> bool:
+    def beats(one: TriedPolicy, other: TriedPolicy) -> bool:
         mine, theirs = ((each.figures["cost"], each.figures["misses"]) for each in (one, other))
         return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
 
@@ -146,7 +146,7 @@ def made_up(seed: int, overflowing: bool) -> Any:
     return measure
 
 
-def searched(measure: Any, objective: str = "cost + 10*misses", budget: int = 14, seed: int = 0) -> list[Tried]:
+def searched(measure: Any, objective: str = "cost + 10*misses", budget: int = 14, seed: int = 0) -> list[TriedPolicy]:
     zero = dict.fromkeys(NAMES, 0) | {"policy": "", "reread_cost": None}
     scoring = SessionScoring(parse_objective(objective), [zero | measure([LabPolicy("workbench")])[0]])
     search = KnobSearch(

@@ -15,20 +15,20 @@ from workbench.tui.chat.blocks import (
     FIRST_ROWS,
     MOST_TEXT,
     OUTCOMES,
-    Fold,
+    EntryFold,
     clipboard_text,
     draw_entry,
     duration_words,
 )
 from workbench.views.values import ChatEntry, EntryState, LiveCall
 
-OPEN = Fold(is_open=True)
+OPEN = EntryFold(is_open=True)
 CUT = EntryState("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000")
 KINDS = st.sampled_from(["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"])
 
 
 def shown(
-    entry: ChatEntry, standing: EntryState | None = None, width: int = 60, fold: Fold = CLOSED, **more: Any
+    entry: ChatEntry, standing: EntryState | None = None, width: int = 60, fold: EntryFold = CLOSED, **more: Any
 ) -> list[str]:
     return [line.plain.rstrip() for line in draw_entry(entry, standing, width, fold, **more).lines]
 
@@ -43,7 +43,7 @@ def test_no_line_is_ever_too_wide_or_acts_on_the_terminal(
     kind: Any, text: str, result: str, width: int, is_open: bool
 ) -> None:
     entry = called(1, "run", text, result)._replace(text=text) if kind == "tool" else one(kind, text)
-    for line in draw_entry(entry, CUT, width, Fold(is_open)).lines:
+    for line in draw_entry(entry, CUT, width, EntryFold(is_open)).lines:
         assert line.cell_length <= width
         assert "\n" not in line.plain
         assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in line.plain)
@@ -168,7 +168,7 @@ def test_a_call_unfolds_to_its_arguments_result_time_tokens_and_state() -> None:
     assert f"line {FIRST_ROWS}\n" not in text
     assert f"… {50 - FIRST_ROWS} more lines · + shows more" in text
     assert "8,000 of 52,113 t · truncated: 52,113 tokens are over the" in " ".join(text.split())
-    more = draw_entry(entry, CUT, 76, Fold(True, rows=220))
+    more = draw_entry(entry, CUT, 76, EntryFold(True, rows=220))
     assert more.more == -1
     assert "line 49" in "\n".join(line.plain for line in more.lines)
 
@@ -212,7 +212,7 @@ def test_a_huge_message_is_bounded_until_all_of_it_is_wanted() -> None:
     text = "word " * 20_000
     bounded = draw_entry(one("you", text), None, 80)
     assert bounded.lines[bounded.more].plain.strip() == f"… {len(text) - MOST_TEXT:,} more characters · + shows all"
-    assert len(draw_entry(one("you", text), None, 80, Fold(whole=True)).lines) > len(bounded.lines)
+    assert len(draw_entry(one("you", text), None, 80, EntryFold(whole=True)).lines) > len(bounded.lines)
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.02, "20 ms"), (2.13, "2.1 s"), (12.4, "12 s"), (75.0, "1 min 15 s")])

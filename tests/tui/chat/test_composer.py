@@ -12,7 +12,7 @@ from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import DraftChanged, Send, Withdraw
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
-from workbench.views.values import Activity, DraftCost, Live
+from workbench.views.values import Activity, DraftCost, LiveAnswer
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
 
@@ -194,7 +194,7 @@ async def test_a_draft_outlives_whatever_comes_in() -> None:
         await settle(pilot)
         await pilot.press(*"my dr")
         app.activity = Activity("answering")
-        app.live = Live("1", "", "some text")
+        app.live = LiveAnswer("1", "", "some text")
         await pilot.press(*"aft")
         app.transcript = LongTranscript(30)
         app.live = None

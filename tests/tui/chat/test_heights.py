@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.tui.chat.heights import Heights
+from workbench.tui.chat.heights import EntryHeights
 
 CHANGES = st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 50)), max_size=40)
 
@@ -15,7 +15,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 50)), max_si
 @settings(max_examples=40)
 @given(st.integers(0, 70), st.integers(0, 40), CHANGES)
 def test_places_are_always_the_sums_of_the_heights(count: int, more: int, changes: list[tuple[int, int]]) -> None:
-    heights = Heights(count, 4)
+    heights = EntryHeights(count, 4)
     expected = [4] * count
     for number, (index, height) in enumerate(changes):
         if number == len(changes) // 2:
@@ -33,8 +33,8 @@ def test_places_are_always_the_sums_of_the_heights(count: int, more: int, change
 
 
 def test_past_the_end_is_told_as_such() -> None:
-    heights = Heights(2, 3)
+    heights = EntryHeights(2, 3)
     assert heights.at(6) == (2, 0)
     assert heights.at(9) == (2, 3)
     assert heights.at(-1) == (0, 0)
-    assert Heights(0, 3).at(5) == (0, 5)
+    assert EntryHeights(0, 3).at(5) == (0, 5)

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from tui.chat.host import ASKED, Host, ListTranscript, called, said, settle
 from tui.contrast import faint_texts
 from workbench.tui.themes import load_themes
-from workbench.views.values import Activity, DraftCost, EntryState, Live, LiveCall
+from workbench.views.values import Activity, DraftCost, EntryState, LiveAnswer, LiveCall
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -80,7 +80,7 @@ async def answering(app: Host, pilot: Pilot[Any]) -> None:
     """An answer that comes in, a call that runs, messages that wait."""
     app.activity = Activity("tools", "run_command")
     running = LiveCall("c9", "run_command", '{"command": "make -j2"}', "running", "cc a.c\ncc b.c\n")
-    app.live = Live("1", "hm " * 50, "Some *text*.\n\n- one\n- two\n\n```python\nimport", (running,))
+    app.live = LiveAnswer("1", "hm " * 50, "Some *text*.\n\n- one\n- two\n\n```python\nimport", (running,))
     app.queue = ("and then the docs", "and the tests")
 
 

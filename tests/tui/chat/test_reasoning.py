@@ -12,13 +12,13 @@ from tui import play
 from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
 from tui.small_app import screen_of
-from workbench.models.reply_parts import Finished, Text, Thinking
+from workbench.models.reply_parts import ReplyFinished, TextPiece, ThinkingPiece
 from workbench.sources.services import Services
 from workbench.tui.chat.blocks import CLOSED, draw_entry
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Send
-from workbench.views.values import Live
+from workbench.views.values import LiveAnswer
 
 SIZE = (80, 24)
 BEGUN = "First I look at the test.\nThen at the fixture."
@@ -31,7 +31,7 @@ DONE = said(("you", "why?"), ("reasoning", WHOLE), ("ai", "The fixture does it."
 async def test_it_unfolds_while_it_comes_in_and_stays_open_when_it_is_in_the_log(by: str) -> None:
     app = Host(ASKED)
     async with app.run_test(size=SIZE) as pilot:
-        app.live = Live("1", BEGUN, "The")
+        app.live = LiveAnswer("1", BEGUN, "The")
         await settle(pilot)
         assert "▸ reasoning" in screen_of(app)
         assert "First I look" not in screen_of(app)
@@ -42,7 +42,7 @@ async def test_it_unfolds_while_it_comes_in_and_stays_open_when_it_is_in_the_log
         await settle(pilot)
         assert "▾ reasoning" in screen_of(app)
         assert "Then at the fixture." in screen_of(app)
-        app.live = Live("1", WHOLE, "The fixture")
+        app.live = LiveAnswer("1", WHOLE, "The fixture")
         app.pane.view._update_lines()
         await settle(pilot)
         assert "It opens the database twice." in screen_of(app)
@@ -59,14 +59,14 @@ async def test_it_unfolds_while_it_comes_in_and_stays_open_when_it_is_in_the_log
 async def test_it_stays_folded_where_the_user_folded_it_and_the_next_answer_is_another() -> None:
     app = Host(ASKED)
     async with app.run_test(size=SIZE) as pilot:
-        app.live = Live("1", WHOLE)
+        app.live = LiveAnswer("1", WHOLE)
         await settle(pilot)
         assert "database twice" in screen_of(app), "its end, while there is nothing else"
         await pilot.press("shift+tab", "enter")
         assert "First I look" in screen_of(app)
         await pilot.press("enter")
         assert "database twice" not in screen_of(app)
-        app.transcript, app.live = ListTranscript(DONE), Live("2", "Once more.")
+        app.transcript, app.live = ListTranscript(DONE), LiveAnswer("2", "Once more.")
         app.pane.view._update_lines()
         await settle(pilot)
         assert screen_of(app).count("▸ reasoning") == 2
@@ -77,7 +77,7 @@ async def test_it_stays_folded_where_the_user_folded_it_and_the_next_answer_is_a
 async def test_the_cursor_goes_to_what_comes_in_and_back_and_copies_it() -> None:
     app = Host(ASKED)
     async with app.run_test(size=SIZE) as pilot:
-        app.live = Live("1", BEGUN, "The \x1b[31manswer")
+        app.live = LiveAnswer("1", BEGUN, "The \x1b[31manswer")
         await settle(pilot)
         await pilot.press("shift+tab", "y", "up", "y", "down", "y", "e", "i")
         assert app.copied == ["The answer", "why?", "The answer"]
@@ -93,8 +93,8 @@ async def test_the_cursor_goes_to_what_comes_in_and_back_and_copies_it() -> None
 @pytest.mark.usefixtures("project")
 async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    parts: list[Said] = [Thinking(BEGUN), Text("The"), gate, Text(" fixture."), Finished("stop")]
-    Script(parts, [Thinking("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
+    parts: list[Said] = [ThinkingPiece(BEGUN), TextPiece("The"), gate, TextPiece(" fixture."), ReplyFinished("stop")]
+    Script(parts, [ThinkingPiece("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
         screen.send_or_run(Send("why?"))
         await until(lambda: "▸ reasoning" in shown(pilot.app) and "The" in shown(pilot.app))
@@ -121,7 +121,7 @@ def test_what_is_unfolded_while_it_comes_in_reads_as_it_does_afterwards(pieces: 
     live, text = LiveLines(width), ""
     for piece in [*pieces, "end"]:
         text += piece
-        live.update_live(Live("1", text, "answer"), (), is_open=True)
+        live.update_live(LiveAnswer("1", text, "answer"), (), is_open=True)
     coming = [live[line].plain for line in range(len(live))]
     [entry] = said(("reasoning", text))
     *lines, _facts = draw_entry(entry, None, width, CLOSED._replace(is_open=True)).lines

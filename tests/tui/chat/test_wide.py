@@ -16,7 +16,7 @@ from tui.small_app import screen_of
 from workbench.tui.chat.blocks import CLOSED, GUTTER, draw_entry
 from workbench.tui.chat.markdown import PROSE
 from workbench.tui.chat.streaming import StreamingLines
-from workbench.views.values import ChatEntry, Live
+from workbench.views.values import ChatEntry, LiveAnswer
 
 OPEN = CLOSED._replace(is_open=True)
 WIDE = 294
@@ -87,6 +87,6 @@ async def test_heights_jumps_and_selection_agree_on_a_wide_screen() -> None:
         assert found is not None
         assert " ".join(found[0].split()) == f"n1 {LONG}"
         await pilot.press("end")
-        app.live = Live("1", LONG, LONG)
+        app.live = LiveAnswer("1", LONG, LONG)
         await settle(pilot)
         assert view.scroll_offset.y == view.max_scroll_y == view.lines.total - view.scrollable_content_region.height

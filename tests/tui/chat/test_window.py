@@ -14,7 +14,7 @@ from tui.play import until
 from tui.small_app import screen_of
 from workbench.tui.chat.activity_lines import ActivityLine
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.views.values import Live, LiveCall
+from workbench.views.values import LiveAnswer, LiveCall
 
 SIZE = (80, 24)
 
@@ -85,7 +85,7 @@ async def test_the_end_is_followed_while_it_is_in_view() -> None:
         app.transcript = ListTranscript([*said(*[("you", f"message {n}") for n in range(41)])])
         await settle(pilot)
         assert "message 40" in shown(app)[-1]
-        app.live = Live("1", "", "\n\n".join(f"paragraph {n}" for n in range(30)))
+        app.live = LiveAnswer("1", "", "\n\n".join(f"paragraph {n}" for n in range(30)))
         await settle(pilot)
         assert "paragraph 29" in shown(app)[-1]
 
@@ -97,7 +97,7 @@ async def test_nothing_jumps_when_the_user_has_scrolled_up_and_a_line_tells_what
         await settle(pilot)
         await scroll_up(pilot, app, 5)
         before = shown(app)
-        app.live = Live("1", "", "one\n\ntwo\n\nthree")
+        app.live = LiveAnswer("1", "", "one\n\ntwo\n\nthree")
         await settle(pilot)
         assert shown(app) == before
         assert "an answer comes in below" in screen_of(app)
@@ -188,7 +188,7 @@ async def test_what_streams_is_plain_at_first_and_exact_at_the_end() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         for end in (3, 12, 30, 45, len(text)):
-            app.live = Live("1", "", text[:end])
+            app.live = LiveAnswer("1", "", text[:end])
             view_of(app)._update_lines()
             await pilot.pause()
         assert "      | a | b |" in "\n".join(shown(app))
@@ -204,10 +204,10 @@ async def test_reasoning_shows_its_end_until_the_answer_begins() -> None:
     app = Host(said(("you", "go")))
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        app.live = Live("1", "hm " * 400 + "so be it")
+        app.live = LiveAnswer("1", "hm " * 400 + "so be it")
         await settle(pilot)
         assert "so be" in "\n".join(shown(app))
-        app.live = Live("1", "hm " * 400 + "so be it", "Well")
+        app.live = LiveAnswer("1", "hm " * 400 + "so be it", "Well")
         view_of(app)._update_lines()
         await settle(pilot)
         text = "\n".join(shown(app))
@@ -223,7 +223,7 @@ async def test_a_call_that_runs_is_shown_once() -> None:
         await settle(pilot)
         writing = LiveCall("call_9", "read_file", '{"pa', "writing")
         running = LiveCall("call_2", "run_command", '{"command": "make"}', "running", "cc a.c\n")
-        app.live = Live("1", calls=(running, writing))
+        app.live = LiveAnswer("1", calls=(running, writing))
         await settle(pilot)
         text = "\n".join(shown(app))
         assert text.count("Bash make") == 1

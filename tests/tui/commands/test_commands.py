@@ -20,7 +20,7 @@ from workbench.tui.commands.session import new_file
 from workbench.tui.compaction.descriptions import next_line
 from workbench.tui.messages import Send
 from workbench.tui.widgets.help import HelpScreen
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -55,7 +55,7 @@ async def test_reports_are_read_over_the_panes(
             screen.send_or_run(Send(text))
             await settle(pilot)
         screen.run_command(REGISTRY["tokens"])
-        await until(lambda: isinstance(pilot.app.screen, Report))
+        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
         await pilot.pause()
         for words in (
             "used",
@@ -96,7 +96,7 @@ async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on
         assert screen.model.state.compaction is not None
         line = next_line(screen.model.state.compaction).plain
         screen.run_command(REGISTRY["tokens"])
-        await until(lambda: isinstance(pilot.app.screen, Report))
+        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
         await pilot.press("y")
         rows = dict(re.split(r" {2,}", row, maxsplit=1) for row in pilot.app.clipboard.splitlines())
         assert rows["compaction"] == f"{policy} {said}"
@@ -110,7 +110,7 @@ async def test_a_long_value_of_a_report_stands_to_the_right_of_its_name(services
     words = [f"word{number}" for number in range(40)]
     async with program(services, SMALL) as (pilot, _):
         rows = [("first", " ".join(words)), ("", "no name of its own"), ("", ""), ("the second", "[b]short")]
-        await pilot.app.push_screen(Report("figures", rows))
+        await pilot.app.push_screen(ReportScreen("figures", rows))
         await settle(pilot)
         lines = [line.strip("│ ") for line in shown(pilot.app).splitlines() if "word" in line]
         starts = {line.index("word") for line in shown(pilot.app).splitlines() if "word" in line}
@@ -358,7 +358,7 @@ async def test_of_a_context_that_shrinks_the_report_says_so_everywhere(
             screen.send_or_run(Send(text))
             await settle(pilot)
         screen.run_command(REGISTRY["tokens"])
-        await until(lambda: isinstance(pilot.app.screen, Report))
+        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
         await pilot.press("y")
         assert "the context shrinks by 200 a turn" in pilot.app.clipboard
         assert "not soon: the context does not grow" in pilot.app.clipboard

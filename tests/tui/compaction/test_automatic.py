@@ -15,7 +15,7 @@ from tui.compaction.long_talk import SUMMARY, stored
 from tui.compaction.watching import Scripted, bodies, on_talk, view
 from tui.play import answer, opened, until
 from workbench.log.events import Compaction, Failure, Setting, Usage
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 from workbench.session.questions import make_session
 from workbench.session.reports import token_figures
 from workbench.sources.services import Services
@@ -157,7 +157,7 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
 )
 async def test_escape_stops_a_compaction_and_leaves_no_trace(services: Services, script: Scripted) -> None:
     gate = threading.Event()
-    script(answer(LONG), [Text("half"), gate])
+    script(answer(LONG), [TextPiece("half"), gate])
     async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
         await until(lambda: (now := view(on).running) is not None and now.progress.characters > 0)
@@ -187,7 +187,7 @@ async def test_a_turn_that_is_stopped_while_it_compacts_leaves_no_progress_behin
     services: Services, script: Scripted
 ) -> None:
     gate = threading.Event()
-    script([Text("half"), gate])
+    script([TextPiece("half"), gate])
     async with opened(services, stored(services, 8), window=7_000, reserve=500, knobs=NO_THRESHOLD) as on:
         on.model.send("one word more " * 200)
         await until(lambda: (now := view(on).running) is not None and now.progress.characters > 0)

@@ -25,7 +25,7 @@ from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import RunCommand
 from workbench.tui.widgets.buttons import ButtonLine
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -74,7 +74,7 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
     go_on, ended = threading.Event(), threading.Event()
 
     def held(setup: Any, plan: Any, events: Any, trigger: Any, tell: progress.ReportProgress) -> Any:
-        def told(step: progress.Progress) -> None:
+        def told(step: progress.CompactionProgress) -> None:
             tell(step)
             if step.part == 10:
                 go_on.wait()
@@ -369,7 +369,7 @@ async def test_the_status_command_shows_triggers_history_and_metrics(services: S
     async with panel(services, (110, 40)) as (pilot, screen):
         await pilot.press("i")
         await rest(pilot)
-        assert isinstance(pilot.app.screen, Report)
+        assert isinstance(pilot.app.screen, ReportScreen)
         text = shown(pilot.app)
         for word in ("threshold", "left out", "overflow", "next", "history", "made"):
             assert word in text

@@ -11,9 +11,9 @@ from support.logs import number
 from support.talk import turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.record import CompactionEntry
-from workbench.compaction.values import Audit, Fact
+from workbench.compaction.values import Fact, SummaryAudit
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.tui.compaction import descriptions
 from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
@@ -149,20 +149,20 @@ def test_the_status_in_full_has_triggers_history_and_metrics() -> None:
 @pytest.mark.parametrize(
     ("progress", "expected"),
     [
-        (Progress("selecting"), "choosing what to summarise"),
-        (Progress("selecting", 41_200, 100_000), "reading 41,200 of 100,000 events"),
-        (Progress("planning"), "working out what it frees"),
-        (Progress("summarising", 2, 76, model="gpt-4o"), "asking gpt-4o, part 2 of 76"),
-        (Progress("summarising", 1, 1, 40, "gpt-4o"), "asking gpt-4o, 40 characters"),
-        (Progress("merging", 1, 1, model="gpt-4o"), "merging the parts by gpt-4o"),
-        (Progress("collecting", 2_000, 99_546), "looking for facts in 2,000 of 99,546 items"),
-        (Progress("summarising", 1, 1, 1_204), "summarising, 1,204 characters"),
-        (Progress("summarising", 2, 3), "summarising part 2 of 3"),
-        (Progress("merging", 1, 1), "merging the parts"),
-        (Progress("auditing"), "checking the summary"),
+        (CompactionProgress("selecting"), "choosing what to summarise"),
+        (CompactionProgress("selecting", 41_200, 100_000), "reading 41,200 of 100,000 events"),
+        (CompactionProgress("planning"), "working out what it frees"),
+        (CompactionProgress("summarising", 2, 76, model="gpt-4o"), "asking gpt-4o, part 2 of 76"),
+        (CompactionProgress("summarising", 1, 1, 40, "gpt-4o"), "asking gpt-4o, 40 characters"),
+        (CompactionProgress("merging", 1, 1, model="gpt-4o"), "merging the parts by gpt-4o"),
+        (CompactionProgress("collecting", 2_000, 99_546), "looking for facts in 2,000 of 99,546 items"),
+        (CompactionProgress("summarising", 1, 1, 1_204), "summarising, 1,204 characters"),
+        (CompactionProgress("summarising", 2, 3), "summarising part 2 of 3"),
+        (CompactionProgress("merging", 1, 1), "merging the parts"),
+        (CompactionProgress("auditing"), "checking the summary"),
     ],
 )
-def test_how_far_it_is(progress: Progress, expected: str) -> None:
+def test_how_far_it_is(progress: CompactionProgress, expected: str) -> None:
     assert progress_text(progress) == expected
     running = RunningCompaction(progress, 100.0)
     assert descriptions.running_line(running, 112.7).plain == f"⟳ compacting: {expected} · 12 s"
@@ -176,20 +176,20 @@ def replace_draft(running: RunningCompaction) -> RunningCompaction:
 async def test_a_draft_says_first_what_it_loses_then_what_it_frees() -> None:
     draft = await drafted(compactor(), number(work(8)), digest=True)
     lost = tuple(Fact(f"lib/module_{at}.py", "path", "e1") for at in range(7))
-    many = replace(draft, audit=Audit(0.3, draft.audit.kept[:3], lost, unlisted=285))
+    many = replace(draft, audit=SummaryAudit(0.3, draft.audit.kept[:3], lost, unlisted=285))
     rows = descriptions.draft_rows(many, 20_000)
     named = ", ".join(f.text for f in lost[:5])
     assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts besides")
     assert rows[1][1].startswith(f"{draft.preview.tokens_before:,} → {draft.tokens_after:,} of 20,000 tokens, frees ")
     assert rows[2] == ("summary", f"{draft.summary_tokens:,} tokens, by digest")
-    kept = replace(draft, audit=Audit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)
+    kept = replace(draft, audit=SummaryAudit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)
     assert descriptions.draft_rows(kept, 20_000)[0] == ("facts", "keeps all 7")
     assert "too long: its text has " in descriptions.draft_rows(kept, 20_000)[2][1]
 
 
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:
     view = seen(log(talk(2)))
-    assert replace(view, running=RunningCompaction(Progress("selecting"), 0.0)).history is view.history
+    assert replace(view, running=RunningCompaction(CompactionProgress("selecting"), 0.0)).history is view.history
 
 
 def test_of_two_thresholds_it_is_said_which_comes_first() -> None:

@@ -8,11 +8,11 @@ from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, seen, settle
 from tui.small_app import screen_of
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import CompactionPanel
-from workbench.tui.compaction.plot import Plot
+from workbench.tui.compaction.plot import CompactionPlot
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.views.compaction_values import RunningCompaction
 
@@ -75,16 +75,16 @@ async def test_a_few_lines_have_words_only_more_the_curve_and_many_everything() 
     app = Host(seen(log(nested())))
     async with app.run_test(size=(66, 6)) as pilot:
         await settle(pilot)
-        assert not app.query_one(Plot).display
+        assert not app.query_one(CompactionPlot).display
         assert "▸ compacts at" in screen_of(app)
         await pilot.resize_terminal(66, 12)
         await settle(pilot)
-        assert app.query_one(Plot).display
-        assert app.query_one(Plot).size.height >= 4
+        assert app.query_one(CompactionPlot).display
+        assert app.query_one(CompactionPlot).size.height >= 4
         assert not app.query_one(HistoryList).region
         await pilot.resize_terminal(80, 22)
         await settle(pilot)
-        assert app.query_one(Plot).size.height >= 4
+        assert app.query_one(CompactionPlot).size.height >= 4
         assert app.query_one(HistoryList).region
         await pilot.resize_terminal(120, 20)
         await settle(pilot)
@@ -110,7 +110,7 @@ async def test_while_one_is_being_made_the_panel_says_how_far_it_is_and_how_to_s
     app = Host(view)
     async with app.run_test(size=(66, 12)) as pilot:
         await settle(pilot)
-        app.compaction = replace(view, running=RunningCompaction(Progress("summarising", 1, 3, 1_204), 0.0))
+        app.compaction = replace(view, running=RunningCompaction(CompactionProgress("summarising", 1, 3, 1_204), 0.0))
         await settle(pilot)
         assert "⟳ compacting: summarising part 1 of 3, 1,204" in screen_of(app)
         assert "Esc stops it" in screen_of(app)

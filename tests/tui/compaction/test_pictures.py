@@ -17,7 +17,7 @@ from tui.compaction.long_talk import SUMMARY, WINDOW, alone, rest, stored, talk
 from tui.compaction.views import Host, log, nested, seen, settle
 from tui.play import Script, answer, full_screen, main_screen, until
 from tui.play import settle as settle_all
-from workbench.compaction.progress import Progress
+from workbench.compaction.progress import CompactionProgress
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
@@ -40,7 +40,7 @@ TIGHT = ((66, 6), (30, 16))
 
 GROWN = log(nested())
 FIRED = setup(sets=["compaction.threshold=0.25", "compaction.mode=manual"])
-RUNNING = RunningCompaction(Progress("summarising", 2, 3, 1_204), float("inf"))
+RUNNING = RunningCompaction(CompactionProgress("summarising", 2, 3, 1_204), float("inf"))
 VIEWS: dict[str, CompactionView] = {
     "panel": seen(GROWN),
     "empty": seen([]),

@@ -23,7 +23,7 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.reader import BoxedText
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -284,7 +284,7 @@ async def test_a_summary_is_judged_before_it_is_accepted(
 ) -> None:
     async def score(key: str) -> str:
         await pilot.press(key)
-        await until(lambda: isinstance(pilot.app.screen, Report))
+        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
         await rest(pilot)
         [line] = [each for each in shown(pilot.app).splitlines() if " score " in each]
         assert "the proposed summary" in shown(pilot.app)

@@ -23,7 +23,7 @@ from workbench.tui.inspector.columns import (
     share_bar,
 )
 from workbench.tui.inspector.order import RowGroup
-from workbench.views.values import Live, LiveCall
+from workbench.views.values import LiveAnswer, LiveCall
 
 
 def width_of(made: RowCells, gap: int, wide: bool, marked: bool = False) -> int:
@@ -108,7 +108,7 @@ def test_a_mark_takes_a_column_of_its_own(width: int, wide: bool, mark: Mark | N
 @given(st.integers(60, 250), texts())
 def test_the_answer_that_comes_in_is_as_wide_as_the_line(width: int, text: str) -> None:
     columns = columns_for_width(width, 10)
-    for live in (Live("1", text=text), Live("1", calls=(LiveCall("c", text, text, "writing"),))):
+    for live in (LiveAnswer("1", text=text), LiveAnswer("1", calls=(LiveCall("c", text, text, "writing"),))):
         made = live_cells(live, columns)
         assert width_of(made, columns.gap, columns.original > 0) == width
         assert all(part.isprintable() or "\u200d" in part for part in made)

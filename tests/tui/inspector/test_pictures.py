@@ -12,7 +12,7 @@ from tui.contrast import contrast
 from tui.inspector.host import SUMMARISED, Host, Model, host, press, settle
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.text_view import TextView
-from workbench.views.values import Live
+from workbench.views.values import LiveAnswer
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -94,7 +94,7 @@ def test_a_summary_in_place_of_what_it_stands_for(pictures: Pictures) -> None:
 
 def test_an_answer_that_comes_in(pictures: Pictures) -> None:
     app = host()
-    app.live = Live("1", text="The network is never touched: the fixture uses a file in memory")
+    app.live = LiveAnswer("1", text="The network is never touched: the fixture uses a file in memory")
     compare(pictures, app, words=("… assistant ~16 ▸ coming", "uses a file in memory"))
 
 

@@ -13,7 +13,7 @@ from workbench.context.items import Item
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.tui.inspector.rows import RowsView
 from workbench.views.context_view import ContextView
-from workbench.views.values import Live, LiveCall
+from workbench.views.values import LiveAnswer, LiveCall
 
 LAST = len(SEQS) - 1
 
@@ -139,17 +139,17 @@ async def test_the_answer_that_comes_in_has_a_row_that_grows() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         rows = app.pane.rows
-        app.live = Live("1", reasoning="thinking about it")
+        app.live = LiveAnswer("1", reasoning="thinking about it")
         await settle(pilot)
         last = lines_of(rows)[LAST + 1]
         assert "▸ coming" in last
         assert "thinking about it" in last
-        app.live = Live("1", text="The answer is " + "long " * 100 + "and ends")
+        app.live = LiveAnswer("1", text="The answer is " + "long " * 100 + "and ends")
         await settle(pilot)
         last = lines_of(rows)[LAST + 1]
         assert "~131" in last, "a guess, and marked as one"
         assert last.rstrip().endswith("and ends"), "what came last is what one sees"
-        app.live = Live("1", calls=(LiveCall("c", "read_file", '{"path"', "writing"),))
+        app.live = LiveAnswer("1", calls=(LiveCall("c", "read_file", '{"path"', "writing"),))
         await settle(pilot)
         assert 'read_file {"path"' in lines_of(rows)[LAST + 1]
         await press(pilot, "end")
@@ -172,9 +172,9 @@ async def test_only_the_lines_that_changed_are_drawn_again(monkeypatch: pytest.M
             return draw(*given)
 
         monkeypatch.setattr(rows, "draw_line", counted)
-        app.live = Live("1", text="a")
+        app.live = LiveAnswer("1", text="a")
         await settle(pilot)
-        app.live = Live("1", text="ab")
+        app.live = LiveAnswer("1", text="ab")
         await settle(pilot)
         assert len(drawn) <= 3
         app.live = None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.tui.main.layout import LARGEST, SMALLEST, SPLIT_COLUMNS, SPLIT_LINES, PaneLayout
-from workbench.tui.widgets.host import PANES, PaneName
+from workbench.tui.widgets.main_screen_api import PANES, PaneName
 
 PANE = st.sampled_from(PANES)
 STEP = st.one_of(

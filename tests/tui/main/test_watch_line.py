@@ -16,7 +16,7 @@ SIZE = (80, 24)
 
 @pytest.fixture
 def agents(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> TwoAgents:
-    monkeypatch.setattr(watch_line, "LOOK", 0.05)
+    monkeypatch.setattr(watch_line, "CHECK_SECONDS", 0.05)
     return TwoAgents(tmp_path / "home", project)
 
 

@@ -10,7 +10,7 @@ from tui.play import settle
 from tui.recorded.long_run import LAST, STEPS, as_file, inspector, run
 from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
-from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw_plot
+from workbench.tui.compaction.plot import HERE, TRIED, CompactionPlot, draw_plot
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.views.compaction_values import Curve
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 def plotted(screen: MainScreen) -> list[str]:
-    return str(screen.query_one(Plot).render()).splitlines()
+    return str(screen.query_one(CompactionPlot).render()).splitlines()
 
 
 async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(

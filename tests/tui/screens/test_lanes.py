@@ -41,7 +41,7 @@ def turn(project: Path, number: int, tokens: int) -> bytes:
 async def test_agents_have_lanes_that_change_while_they_work_and_enter_opens_one(
     services: Services, session: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "LOOK", 0.05)
+    monkeypatch.setattr(lanes, "CHECK_SECONDS", 0.05)
     agent = LibraryAgent()
     agent.add("go")
     written: list[str] = []

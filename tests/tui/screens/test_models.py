@@ -9,9 +9,9 @@ import pytest
 
 from tui.play import program, settle, until
 from tui.screens.looking import look, narrowed, seen, values
-from workbench.models.keys import Key
+from workbench.models.keys import KeyOrigin
 from workbench.models.local.discovery import FoundModel, LocalServer
-from workbench.models.local.offers import Offer, offers_of
+from workbench.models.local.offers import OfferedModel, offers_of
 from workbench.models.model_routes import ModelRoutes
 from workbench.models.well_known import well_known
 from workbench.sources.services import Services
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("project", "machine")
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One server on this machine, and the key of one provider."""
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("tiny:1b", 4096),))
-    found: list[Offer] = offers_of([server])
+    found: list[OfferedModel] = offers_of([server])
     monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: found)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x" * 20)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -130,9 +130,9 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
 async def test_a_key_store_that_hangs_is_asked_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def hangs(self: ModelRoutes, model: str) -> Key:
+    def hangs(self: ModelRoutes, model: str) -> KeyOrigin:
         asked.append(model)
-        return Key("none", ("SOME_KEY",), problem="the key store did not answer within 5 s")
+        return KeyOrigin("none", ("SOME_KEY",), problem="the key store did not answer within 5 s")
 
     monkeypatch.setattr(ModelRoutes, "key", hangs)
     async with program(services, WIDE) as (pilot, screen):

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from tui.small_app import SmallApp
 from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 
 DIALOGS: dict[str, Callable[[], ModalScreen[Any]]] = {
@@ -20,7 +20,7 @@ DIALOGS: dict[str, Callable[[], ModalScreen[Any]]] = {
     "edit": lambda: EditDialog("edit", "some words"),
     "text": lambda: TextDialog("rename", "a title", "The session's title."),
     "choose": lambda: Chooser("which?", [ChooserOption("1", "the first"), ChooserOption("2", "the second")]),
-    "report": lambda: Report("figures", [("tokens", "1,000"), ("turns", "2")]),
+    "report": lambda: ReportScreen("figures", [("tokens", "1,000"), ("turns", "2")]),
 }
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.guarded_start import guarded_start
-from workbench.agent.tools.output import Output
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.output import OutputEnds
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.plain_command import plain_words
 from workbench.agent.tools.process import EndedProcess, run_process
 from workbench.agent.tools.reading_commands import reading_name
@@ -22,7 +22,7 @@ _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 """Shells that accept `-c COMMAND`."""
 
 
-def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = ()) -> Tool:
+def command_tool(places: AllowedFolders, limits: ToolLimits, pass_env: Sequence[str] = ()) -> Tool:
     """The tool for one project. `pass_env`: variables that commands may see although their names look like keys."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -64,10 +64,15 @@ def user_shell() -> str:
 
 
 async def _run(
-    command: str, places: Places, seconds: float, limits: ToolLimits, context: ToolContext, env: Mapping[str, str]
+    command: str,
+    places: AllowedFolders,
+    seconds: float,
+    limits: ToolLimits,
+    context: ToolContext,
+    env: Mapping[str, str],
 ) -> ToolOutcome:
     half = limits.output_bytes // 2
-    output = Output(half, half)
+    output = OutputEnds(half, half)
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def collect(data: bytes) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, object_schema
 from workbench.agent.tools.files import open_for_tool, refuse_binary
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.write import check_writable, encoded_text
 from workbench.config.background import in_background
 from workbench.config.foreign_files import read_to_end, size_of
@@ -18,7 +18,7 @@ _COMPARED_LINES = 10_000
 """How many lines are searched for a similar one; each comparison takes about 20 µs."""
 
 
-def edit_tool(places: Places) -> Tool:
+def edit_tool(places: AllowedFolders) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from workbench.agent.tools.base import ToolFailure
-from workbench.agent.tools.output import Output
+from workbench.agent.tools.output import OutputEnds
 from workbench.agent.tools.process import run_process
 from workbench.config.variables import selected_variables
 
@@ -73,7 +73,7 @@ async def guarded_start(
 
 async def _filters_off(listing: Sequence[str], env: Mapping[str, str], root: Path, seconds: float) -> list[str]:
     """Options that switch off the filters of the repository's own settings; the user's filters stay."""
-    output, errors = Output(_MOST_SETTINGS, 0), Output(4096, 0)
+    output, errors = OutputEnds(_MOST_SETTINGS, 0), OutputEnds(4096, 0)
     ended = await run_process(
         listing, cwd=root, seconds=seconds, output=output.add_bytes, errors=errors.add_bytes, env=env
     )

@@ -27,7 +27,7 @@ class IgnoreRule(NamedTuple):
 class RulesAbove(NamedTuple):
     """A `.gitignore`, seen from the folder that is being read."""
 
-    way: str
+    path: str
     """The path from the file's own folder to that one: empty, or with a `/` after each name."""
     rules: tuple[IgnoreRule, ...]
     """The last line first, because it decides."""
@@ -69,8 +69,8 @@ def is_ignored(name: str, is_folder: bool, above: Sequence[RulesAbove]) -> bool:
     """Whether an entry of the folder that is being read is left out; the nearest `.gitignore` decides."""
     if name in SKIPPED:
         return True
-    for way, rules in reversed(above):
-        path = f"{way}{name}/" if is_folder else way + name
+    for above_path, rules in reversed(above):
+        path = f"{above_path}{name}/" if is_folder else above_path + name
         for rule in rules:
             # Match the whole path: entries of an ignored folder are never checked.
             if rule.path.fullmatch(path):

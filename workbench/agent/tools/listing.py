@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.globs import Glob
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.walk import OutOfTime, walk_folder
 from workbench.config.background import in_background
 
@@ -15,7 +15,7 @@ _DEPTH = 3
 _DEEPEST = 64
 
 
-def list_tool(places: Places, limits: ToolLimits) -> Tool:
+def list_tool(places: AllowedFolders, limits: ToolLimits) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         folder = places.resolve_path(arguments.get("path", "."))
@@ -43,7 +43,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
     )
 
 
-def _list(folder: Path, places: Places, glob: str, depth: int, limits: ToolLimits) -> str:
+def _list(folder: Path, places: AllowedFolders, glob: str, depth: int, limits: ToolLimits) -> str:
     name = places.name(folder)
     if not folder.is_dir():
         raise ToolFailure(f"{name}: {'is a file; use read_file' if folder.exists() else 'no such folder'}")

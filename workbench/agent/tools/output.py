@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Output:
+class OutputEnds:
     """Keeps the first and the last bytes of its input."""
 
     def __init__(self, first: int, last: int) -> None:

@@ -57,7 +57,7 @@ class PeekedEvent(NamedTuple):
     text: str
 
 
-class Span(NamedTuple):
+class EventRange(NamedTuple):
     """The meaning of an id: some events of a log."""
 
     log: Sequence[Event]
@@ -134,7 +134,7 @@ def peeked_events(
     return [PeekedEvent(f"[{event.id}] {spoken_by(event)}", spoken_text(event)) for event in shown]
 
 
-def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> Span:
+def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> EventRange:
     """Find a name in a log, or in one that it continues. `seen` has the sessions that were already searched."""
     event = next((event for event in log if event.id == name), None)
     if event is not None:
@@ -154,7 +154,7 @@ def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str
         why = f"the session {origin}, which this one continues, cannot be read: {error}"
         raise ToolFailure(f"id: {name[:80]}: it is not here, and {why}") from None
     if name == origin:
-        return Span(before, 1, len(before))
+        return EventRange(before, 1, len(before))
     return _span(before, name.removeprefix(f"{origin}:"), earlier, seen | {origin})
 
 
@@ -163,19 +163,19 @@ def _carried(event: Event) -> str:
     return str(event.body.meta.get(CONTINUED_FROM, "")) if isinstance(event.body, Compaction) else ""
 
 
-def _stands_for(log: Sequence[Event], event: Event) -> Span:
+def _stands_for(log: Sequence[Event], event: Event) -> EventRange:
     body = event.body
     first, last = (body.first, body.last) if isinstance(body, Compaction) else (event.seq, event.seq)
-    return Span(log, first, min(last, event.seq))
+    return EventRange(log, first, min(last, event.seq))
 
 
-def _by_numbers(log: Sequence[Event], name: str) -> Span:
+def _by_numbers(log: Sequence[Event], name: str) -> EventRange:
     numbers = _RANGE.fullmatch(name)
     assert numbers is not None
     first, last = int(numbers[1]), int(numbers[2] or numbers[1])
     if not 1 <= first <= last or first > len(log):
         raise ToolFailure(f"id: {name[:80]}: expected events from 1 to {len(log)}")
-    return Span(log, first, min(last, len(log)))
+    return EventRange(log, first, min(last, len(log)))
 
 
 def _origin(log: Sequence[Event]) -> str:

@@ -13,7 +13,7 @@ _MOST_ROUNDS = 40
 """How often `_real` resolves the links of a path at most."""
 
 
-class Places:
+class AllowedFolders:
     """The project's root, and further folders that are allowed."""
 
     def __init__(self, root: Path, extra_roots: Iterable[Path] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import SNIFF_BYTES, open_for_tool, refuse_binary
 from workbench.agent.tools.output import whole_end
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.config.background import in_background
 from workbench.config.foreign_files import size_of
 
@@ -30,7 +30,7 @@ class FileLines(NamedTuple):
     """Bytes missing at the end of the last line, if that line alone was too long for the limit; otherwise 0."""
 
 
-def read_tool(places: Places, limits: ToolLimits) -> Tool:
+def read_tool(places: AllowedFolders, limits: ToolLimits) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.resolve_path(arguments["path"])

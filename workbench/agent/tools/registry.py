@@ -20,7 +20,7 @@ from workbench.agent.tools.base import (
 from workbench.agent.tools.command import command_tool
 from workbench.agent.tools.edit import edit_tool
 from workbench.agent.tools.listing import list_tool
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.read import read_tool
 from workbench.agent.tools.schema import read_arguments
 from workbench.agent.tools.search import search_tool
@@ -45,7 +45,7 @@ class Toolbox:
         `more`: additional tools, of MCP servers and plug-ins, or to read the log. Raises ValueError if two tools have
         the same name. `pass_env`: environment variables that commands may see although their names look like keys.
         """
-        self.places = Places(root, extra_roots)
+        self.places = AllowedFolders(root, extra_roots)
         limits = limits or ToolLimits()
         self._tools: dict[str, Tool] = {}
         for tool in (

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import open_for_tool
-from workbench.agent.tools.output import Output
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.output import OutputEnds
+from workbench.agent.tools.places import AllowedFolders
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
 
 _START = "import sys; sys.path += sys.argv[1:]; from workbench.agent.tools.search_worker import main; main()"
 
 
-def search_tool(places: Places, limits: ToolLimits) -> Tool:
+def search_tool(places: AllowedFolders, limits: ToolLimits) -> Tool:
     """Make the tool `search_text` for one project. `places`: where it may search."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
@@ -58,7 +58,7 @@ def _folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(Path(spec.origin).parent.parent) for spec in found if spec and spec.origin))
 
 
-async def _search(base: Path, places: Places, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
+async def _search(base: Path, places: AllowedFolders, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
     wanted = {
         "base": str(base),
         "name": places.name(base),
@@ -81,7 +81,7 @@ async def run_search_worker(
 
     `start`: the Python code that starts it. `folders`: where it imports from.
     """
-    found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
+    found, errors = OutputEnds(limits.output_bytes, 0), OutputEnds(4096, 0)
     # -S: without site packages it starts fast. -I: isolated, so that no file of the project can replace a module.
     ended = await run_process(
         [sys.executable, "-I", "-S", "-c", start, *folders],

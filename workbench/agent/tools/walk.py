@@ -56,7 +56,7 @@ def _with_own(folder: str, above: Above) -> Above:
 
 def _seen_below(above: Above, name: str) -> Above:
     """The same rules, as seen from a sub-folder."""
-    return tuple(RulesAbove(f"{way}{name}/", rules) for way, rules in above)
+    return tuple(RulesAbove(f"{path}{name}/", rules) for path, rules in above)
 
 
 def _walk(folder: str, prefix: str, above: Above, depth: int, deadline: float) -> Iterator[FoundPath]:

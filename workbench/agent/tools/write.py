@@ -7,13 +7,13 @@ import stat
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, object_schema
-from workbench.agent.tools.places import Places
+from workbench.agent.tools.places import AllowedFolders
 from workbench.config.background import in_background
 from workbench.config.text import counted
 from workbench.config.writing import replace_file
 
 
-def write_tool(places: Places) -> Tool:
+def write_tool(places: AllowedFolders) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         path = places.find_writable(arguments["path"])

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import argument_values, key_of
+from workbench.compaction.facts import argument_values, fact_key
 from workbench.compaction.values import FactKind
 from workbench.lab.replay.id_words import find_ids, is_pair, word_pieces, words_of_prose
 from workbench.lab.replay.phrases import (
@@ -142,7 +142,7 @@ class Needs:
             )
             for kind, name in (*named, *(("identifier", each) for each in numbered)):
                 if not _COMMON.match(name):
-                    yield self._number(key_of(kind, name), name)
+                    yield self._number(fact_key(kind, name), name)
         for number in sorted(plain_numbers(text)):
             if isinstance(body, AssistantMessage) or not number.endswith(_ROUND):
                 yield self._number(("number", number), number)
@@ -156,7 +156,7 @@ class Needs:
         return self._numbers[key]
 
     def _quote(self, quote: str) -> int:
-        key = key_of("quote", quote)
+        key = fact_key("quote", quote)
         if key not in self._numbers:
             words = quote.split()
             anchor = max(words[1:-1] or words[:1], key=len).casefold()
@@ -206,7 +206,7 @@ class Needs:
         """A longer path holds a path, a dotted name holds a name, and a longer commit holds a commit."""
         keys: set[Key] = set()
         for kind, name in _named(word):
-            key = key_of(kind, name)
+            key = fact_key(kind, name)
             keys.add(key)
             if kind == "path":
                 keys.update((kind, part) for part in _parts(key[1], "/"))

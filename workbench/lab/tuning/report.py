@@ -15,7 +15,7 @@ from workbench.context.policy_text import policy_text
 from workbench.lab.tuning.evidence import TuningEvidence
 from workbench.lab.tuning.objective import Objective
 from workbench.lab.tuning.scoring import Figures, PolicyScore
-from workbench.lab.tuning.search import Tried, best_tried, pareto_front
+from workbench.lab.tuning.search import TriedPolicy, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100
 from workbench.sources.options import Options
@@ -90,7 +90,7 @@ class TuningReport:
                 )
         return lines
 
-    def _label(self, tried: Tried) -> str:
+    def _label(self, tried: TriedPolicy) -> str:
         name = short_policy_name(tried.policy.ref) if tried.is_preset else f"#{self._numbers[id(tried)]}"
         return f"{name}, best" if tried is self._found.chosen else name
 
@@ -198,7 +198,7 @@ class TuningReport:
             "verdict": self.verdict(),
         } | self._evidence.evidence_json()
 
-    def _tried_json(self, tried: Tried) -> dict[str, Any]:
+    def _tried_json(self, tried: TriedPolicy) -> dict[str, Any]:
         return {
             "policy": tried.policy.ref,
             "set": list(tried.policy.knobs),

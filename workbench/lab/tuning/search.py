@@ -33,7 +33,7 @@ Measure = Callable[[Sequence[LabPolicy]], Sequence[PolicyScore]]
 """Returns the score of each policy over all sessions that are searched on."""
 
 
-class Tried(NamedTuple):
+class TriedPolicy(NamedTuple):
     """A policy and its figures."""
 
     policy: LabPolicy
@@ -56,18 +56,18 @@ class Tried(NamedTuple):
         return *self.score.rank, len(self.policy.knobs)
 
 
-def best_tried(tried: Sequence[Tried]) -> Tried:
+def best_tried(tried: Sequence[TriedPolicy]) -> TriedPolicy:
     """The best policy; the first one between equals."""
     return min(tried, key=lambda each: each.rank)
 
 
-def pareto_front(tried: Sequence[Tried], spent: str, missed: str = "misses") -> list[Tried]:
+def pareto_front(tried: Sequence[TriedPolicy], spent: str, missed: str = "misses") -> list[TriedPolicy]:
     """The policies that no other policy beats in both `spent` and `missed`, the cheapest first, each point once.
 
     A request that does not fit saves nothing: policies under which more requests fail than under the best are left out.
     """
     least = min((each.score.misfits for each in tried), default=0)
-    found: list[Tried] = []
+    found: list[TriedPolicy] = []
     order = sorted(
         (each for each in tried if each.score.misfits == least),
         key=lambda each: (each.score.weighed[spent], each.score.weighed[missed], each.rank),
@@ -107,15 +107,15 @@ class KnobSearch:
         self._known = {} if known is None else known
         self._study = _study(seed)
 
-    def try_policies(self) -> Iterator[Tried]:
+    def try_policies(self) -> Iterator[TriedPolicy]:
         """Each policy that is tried, once, as soon as it is measured."""
-        tried: dict[LabPolicy, Tried] = {}
+        tried: dict[LabPolicy, TriedPolicy] = {}
         for each in self._all(tried):
             if each.policy not in tried:
                 tried[each.policy] = each
                 yield each
 
-    def _all(self, tried: Mapping[LabPolicy, Tried]) -> Iterator[Tried]:
+    def _all(self, tried: Mapping[LabPolicy, TriedPolicy]) -> Iterator[TriedPolicy]:
         """The presets, trials until the budget is used up, and the best with fewer knobs."""
         yield from self._measured([LabPolicy(name) for name in self._presets], is_preset=True)
         for name in self._presets:
@@ -129,7 +129,7 @@ class KnobSearch:
             stale = 0 if len(tried) > before else stale + 1
         yield from self._simpler(best_tried(list(tried.values())))
 
-    def _run_trials(self, trials: Sequence[optuna.Trial]) -> Iterator[Tried]:
+    def _run_trials(self, trials: Sequence[optuna.Trial]) -> Iterator[TriedPolicy]:
         """Measure proposals and report their values to Optuna."""
         proposed = [(trial, self._proposed(trial)) for trial in trials]
         for trial, policy in proposed:
@@ -140,12 +140,12 @@ class KnobSearch:
             self._study.tell(trial, each.value + each.score.misfits * _NEVER + each.score.excess * _TOO_MANY)
             yield each
 
-    def _measured(self, policies: Sequence[LabPolicy], *, is_preset: bool = False) -> Iterator[Tried]:
+    def _measured(self, policies: Sequence[LabPolicy], *, is_preset: bool = False) -> Iterator[TriedPolicy]:
         fresh = [each for each in dict.fromkeys(policies) if each not in self._known]
         if fresh:
             self._known.update(zip(fresh, self._measure(fresh), strict=True))
         for policy in policies:
-            yield Tried(policy, self._known[policy], is_preset)
+            yield TriedPolicy(policy, self._known[policy], is_preset)
 
     # Proposals
 
@@ -182,7 +182,7 @@ class KnobSearch:
 
     # Fewer knobs
 
-    def _simpler(self, found: Tried) -> Iterator[Tried]:
+    def _simpler(self, found: TriedPolicy) -> Iterator[TriedPolicy]:
         """Drop each knob without which the best is no worse, if the base's own value is in the range."""
         own = self._values[self._base]
         may_go = {each.name for each in self._ranges if own.get(each.name) in each.values}

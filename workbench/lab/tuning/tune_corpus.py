@@ -17,7 +17,7 @@ from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.lab.running.workers import LabWorkers, Progress
 from workbench.lab.tuning.objective import Objective
 from workbench.lab.tuning.scoring import Figures, PolicyScore, SessionScoring
-from workbench.lab.tuning.search import Tried, best_tried
+from workbench.lab.tuning.search import TriedPolicy, best_tried
 
 PRESET_POLICIES = tuple(name for name in preset_names() if name != RECORDED)
 """All presets except `recorded`, which decides nothing."""
@@ -148,15 +148,15 @@ class SearchEnd(NamedTuple):
     """Where the search with one seed ended."""
 
     seed: int
-    best: Tried
+    best: TriedPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class TuneResult:
     """The result of a search."""
 
-    tried: tuple[Tried, ...]
-    chosen: Tried
+    tried: tuple[TriedPolicy, ...]
+    chosen: TriedPolicy
     parts: TuneParts
     comparisons: tuple[Comparison, ...]
     """The chosen policy, the base, the best preset, and what was sent."""
@@ -171,7 +171,7 @@ class TuneResult:
 
 
 def tune_result(
-    tried: Sequence[Tried],
+    tried: Sequence[TriedPolicy],
     base: str,
     fixed: Sequence[str],
     parts: TuneParts,

@@ -43,7 +43,7 @@ PATIENT = 5.0
 """Seconds for one request to a server that the user named. If no program listens, the answer comes at once."""
 
 
-class Offer(NamedTuple):
+class OfferedModel(NamedTuple):
     """A model that a server on this machine offers."""
 
     name: str
@@ -64,7 +64,11 @@ def server_kind_of(model: str) -> Kind | None:
 
 
 def endpoint_of(
-    model: str, api_base: str, ports: Mapping[Kind, int], offer: Offer | None, environ: Mapping[str, str] = os.environ
+    model: str,
+    api_base: str,
+    ports: Mapping[Kind, int],
+    offer: OfferedModel | None,
+    environ: Mapping[str, str] = os.environ,
 ) -> Endpoint:
     """Where a model of one of these servers answers: at a given address, where it was found, or at its server's default
     address, where a request will fail with a clear error."""
@@ -82,15 +86,17 @@ def _endpoint(address: str, name: str) -> Endpoint:
     return Endpoint(address, NO_KEY, _DIALECT, name)
 
 
-def offers_of(servers: Iterable[LocalServer]) -> list[Offer]:
+def offers_of(servers: Iterable[LocalServer]) -> list[OfferedModel]:
     """All models of these servers."""
     prefixes = {kind: prefix for prefix, kind in PREFIXES.items()}
     return [
-        Offer(f"{prefixes[server.kind]}/{model.name}", model, server) for server in servers for model in server.models
+        OfferedModel(f"{prefixes[server.kind]}/{model.name}", model, server)
+        for server in servers
+        for model in server.models
     ]
 
 
-def pick_offer(model: str, servers: Iterable[LocalServer]) -> Offer | None:
+def pick_offer(model: str, servers: Iterable[LocalServer]) -> OfferedModel | None:
     """The offer that a name means: the server's name, without Ollama's `:latest`, or a file without its folder."""
     kind, name = server_kind_of(model), model.partition("/")[2]
     here = [offer for offer in offers_of(servers) if offer.server.kind == kind]

@@ -63,7 +63,7 @@ Render = Callable[[str, int], Iterable[Content]]
 """Turns Markdown into lines of a given width."""
 
 
-class Fold(NamedTuple):
+class EntryFold(NamedTuple):
     """How much of an entry is open."""
 
     is_open: bool = False
@@ -72,10 +72,10 @@ class Fold(NamedTuple):
     """Whether all of a huge message is shown."""
 
 
-CLOSED = Fold()
+CLOSED = EntryFold()
 
 
-class Drawn(NamedTuple):
+class DrawnEntry(NamedTuple):
     """An entry's lines, without the cursor mark on the left."""
 
     lines: tuple[Content, ...]
@@ -99,11 +99,11 @@ def draw_entry(
     entry: ChatEntry,
     state: EntryState | None,
     width: int,
-    fold: Fold = CLOSED,
+    fold: EntryFold = CLOSED,
     live: LiveCall | None = None,
     render: Render = markdown.render_markdown,
     folder: str = "",
-) -> Drawn:
+) -> DrawnEntry:
     """The lines of an entry; each is at most `width` cells. Paths in `folder` are shown relative to it."""
     inner = max(width - GUTTER, markdown.NARROWEST)
     top = 0 if entry.kind in TIGHT else 1
@@ -126,7 +126,7 @@ def draw_entry(
         ]
     if entry.is_later:
         lines[top:] = [line.stylize(QUIET) for line in lines[top:]]
-    return Drawn(tuple(lines), more, top)
+    return DrawnEntry(tuple(lines), more, top)
 
 
 def _divider(request: int, width: int) -> Content:
@@ -151,7 +151,7 @@ def _state_style(state: EntryState | None) -> str:
     return f"$state-{state.state}" if state else QUIET
 
 
-def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
+def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: EntryFold, render: Render) -> Iterator[Content]:
     match entry.kind:
         case "you":
             yield from _bounded(entry.text, fold, lambda text: plain_lines(text, width))
@@ -172,7 +172,9 @@ def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, re
         yield from _notes(_facts(entry, state), width)
 
 
-def _folded(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
+def _folded(
+    entry: ChatEntry, state: EntryState | None, width: int, fold: EntryFold, render: Render
+) -> Iterator[Content]:
     """Reasoning, a summary or the system prompt: a line with its size, or the whole text."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
     size = f"{state.tokens:,} t" if state and state.tokens else counted(len(entry.text), "character")
@@ -186,7 +188,7 @@ def _folded(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, 
 
 
 def tool_lines(
-    entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, live: LiveCall | None, folder: str
+    entry: ChatEntry, state: EntryState | None, width: int, fold: EntryFold, live: LiveCall | None, folder: str
 ) -> Iterator[Content]:
     """A call in one line, or unfolded with its facts, arguments and result."""
     call = entry.call or ChatCall(entry.text, "")
@@ -308,7 +310,7 @@ def _arguments(text: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
+def _rows(text: str, width: int, fold: EntryFold) -> Iterator[Content]:
     """The unfolded lines of a text, and the number of the others."""
     lines = text.split("\n")
     shown, rows = 0, 0
@@ -323,7 +325,7 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
         yield Content.styled(f"… {len(lines) - shown:,} more lines · + shows more", f"{QUIET} italic")
 
 
-def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterator[Content]:
+def _bounded(text: str, fold: EntryFold, make: MakeLines, indent: str = "") -> Iterator[Content]:
     """A message up to a size, and how to see the rest."""
     over = 0 if fold.whole else len(text) - MOST_TEXT
     for line in make(screen_text(text[:MOST_TEXT] if over > 0 else text)):

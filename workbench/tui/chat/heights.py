@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Heights:
+class EntryHeights:
     """Heights in lines. Most are guesses until the entry is drawn.
 
     A Fenwick tree: changing a height and finding the entry at a line both take logarithmic time.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from textual.content import Content
 
 from workbench.tui.chat import markdown
-from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, clipboard_text, draw_entry
+from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, DrawnEntry, EntryFold, clipboard_text, draw_entry
 from workbench.tui.chat.code_colours import AT_ONCE
-from workbench.tui.chat.heights import Heights
+from workbench.tui.chat.heights import EntryHeights
 from workbench.tui.chat.live import LiveLines
-from workbench.views.values import ChatEntry, EntryState, Live, LiveCall, Transcript
+from workbench.views.values import ChatEntry, EntryState, LiveAnswer, LiveCall, Transcript
 
 GUESS = 4
 """The assumed height of an entry that was not drawn yet."""
@@ -29,9 +29,9 @@ class KeptEntry(NamedTuple):
     version: int
     entry: ChatEntry
     state: EntryState | None
-    fold: Fold
+    fold: EntryFold
     live: LiveCall | None
-    drawn: Drawn
+    drawn: DrawnEntry
 
 
 class ReasoningChoice(NamedTuple):
@@ -49,14 +49,14 @@ class TranscriptLines:
         self._folder = folder
         self._render = partial(markdown.render_markdown, colour=colour)
         self.width = 0
-        self.heights = Heights(0, GUESS)
+        self.heights = EntryHeights(0, GUESS)
         self.live = LiveLines(0, folder)
         self._transcript: Transcript | None = None
-        self._coming: Live | None = None
+        self._coming: LiveAnswer | None = None
         self._version = 0
         self._first = ""
         self._kept: OrderedDict[int, KeptEntry] = OrderedDict()
-        self._folds: dict[int, Fold] = {}
+        self._folds: dict[int, EntryFold] = {}
         """By event, so that they survive when entries are made again."""
         self._calls: dict[str, LiveCall] = {}
         self._wish: ReasoningChoice | None = None
@@ -88,11 +88,11 @@ class TranscriptLines:
             return
         self.width = width
         self._kept.clear()
-        self.heights = Heights(len(self.heights), GUESS)
+        self.heights = EntryHeights(len(self.heights), GUESS)
         self.live = LiveLines(width, self._folder)
         self._take_live()
 
-    def update_transcript(self, transcript: Transcript | None, live: Live | None) -> bool:
+    def update_transcript(self, transcript: Transcript | None, live: LiveAnswer | None) -> bool:
         """Show the current transcript and answer; returns whether it is another session."""
         another = False
         if transcript is not self._transcript:
@@ -106,7 +106,7 @@ class TranscriptLines:
                 self._kept.clear()
                 self._folds.clear()
                 self._wish = None
-                self.heights = Heights(0, GUESS)
+                self.heights = EntryHeights(0, GUESS)
             before = len(self.heights)
             self.heights.grow(count)
             self._keep_open(before)
@@ -152,7 +152,7 @@ class TranscriptLines:
         assert self._transcript is not None, "without a transcript there are no entries"
         return self._transcript[index]
 
-    def drawn(self, index: int) -> Drawn:
+    def drawn(self, index: int) -> DrawnEntry:
         """An entry's lines. This also sets its height."""
         kept = self._kept.get(index)
         entry = self.entry(index)

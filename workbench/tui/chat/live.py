@@ -10,7 +10,7 @@ from workbench.config.text import printable_lines
 from workbench.tui.chat import blocks, markdown
 from workbench.tui.chat.streaming import GrowingText, StreamingLines
 from workbench.tui.widgets.cells import wrapped_line
-from workbench.views.values import ChatCall, ChatEntry, Live
+from workbench.views.values import ChatCall, ChatEntry, LiveAnswer
 
 THOUGHT_ROWS = 3
 """Lines of reasoning to show until the answer begins."""
@@ -29,7 +29,7 @@ class ReasoningLines:
         """All lines, filled once it is first unfolded."""
         self._taken = 0
 
-    def update_reasoning(self, live: Live, is_open: bool | None) -> None:
+    def update_reasoning(self, live: LiveAnswer, is_open: bool | None) -> None:
         """Show the reasoning so far. By default its last lines are shown until the answer begins."""
         self._text, self._is_open, self._peek = live.reasoning, bool(is_open), []
         if is_open:
@@ -57,7 +57,7 @@ class ReasoningLines:
 
 
 class LiveLines:
-    """The lines of a `Live`. Lines that cannot change any more are made once."""
+    """The lines of a `LiveAnswer`. Lines that cannot change any more are made once."""
 
     def __init__(self, width: int, folder: str = "") -> None:
         self.width = width
@@ -71,7 +71,7 @@ class LiveLines:
         self._thoughts = ReasoningLines(inner)
         self._text = StreamingLines(inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
 
-    def update_live(self, live: Live | None, shown: Collection[str] = (), is_open: bool | None = None) -> None:
+    def update_live(self, live: LiveAnswer | None, shown: Collection[str] = (), is_open: bool | None = None) -> None:
         """Show the answer so far, without the calls in `shown`, which the transcript shows.
 
         `is_open`: whether the user unfolded or folded its reasoning; None: neither.

@@ -16,14 +16,14 @@ from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.screens.replay import open_session_source
 from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands, read_only_session
-from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.main_screen_api import MainScreenApi
+from workbench.tui.widgets.report import ReportScreen
 from workbench.views.compaction_values import MODES, CompactionOutcome, CompactionView
 
 COMMANDS = Commands("compaction")
 
 
-def _seen(host: Host) -> CompactionView:
+def _seen(host: MainScreenApi) -> CompactionView:
     view = host.model.state.compaction
     if not isinstance(view, CompactionView):
         raise Refused("nothing is open yet")
@@ -38,16 +38,16 @@ def _seen(host: Host) -> CompactionView:
     letters=("c",),
     slashes=("compact", "preview"),
 )
-async def open_compaction_preview(host: Host, argument: str) -> None:
+async def open_compaction_preview(host: MainScreenApi, argument: str) -> None:
     await _by_hand(host, digest=False)
 
 
 @COMMANDS.register("digest", "compact without a model", "the same, by a digest of the text")
-async def open_digest_preview(host: Host, argument: str) -> None:
+async def open_digest_preview(host: MainScreenApi, argument: str) -> None:
     await _by_hand(host, digest=True)
 
 
-async def _by_hand(host: Host, *, digest: bool) -> None:
+async def _by_hand(host: MainScreenApi, *, digest: bool) -> None:
     view = host.model.state.compaction
     if view is not None and view.past is not None:
         way = "go to the newest first (}, or Esc in the input)"
@@ -62,7 +62,7 @@ async def _by_hand(host: Host, *, digest: bool) -> None:
         _show(host, found)
 
 
-async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
+async def _make(host: MainScreenApi, agreed: CompactionPreview, *, digest: bool) -> None:
     dialog = ProgressDialog(host)
     host.push(dialog)
     try:
@@ -73,7 +73,7 @@ async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
     _show(host, outcome, quietly=dialog.left)
 
 
-def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
+def _show(host: MainScreenApi, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
     """Show the summary and the new usage; with `quietly`, only a note."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
     head = f"compacted: {usage} ({percent(outcome.after / max(outcome.window, 1))})"
@@ -85,21 +85,21 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
 
 
 @COMMANDS.register("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
-def stop_running_compaction(host: Host, argument: str) -> None:
+def stop_running_compaction(host: MainScreenApi, argument: str) -> None:
     host.model.stop_compacting()
 
 
 @COMMANDS.register(
     "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
 )
-async def undo_last_compaction(host: Host, argument: str) -> None:
+async def undo_last_compaction(host: MainScreenApi, argument: str) -> None:
     await undo_or_redo(host, "peel")
 
 
 @COMMANDS.register(
     "undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only_session
 )
-async def undo_all(host: Host, argument: str) -> None:
+async def undo_all(host: MainScreenApi, argument: str) -> None:
     await undo_or_redo(host, "all")
 
 
@@ -109,7 +109,7 @@ async def undo_all(host: Host, argument: str) -> None:
     "the compactions of this session as a tree, with their summaries and what they lost",
     argument="[SEQ]",
 )
-def open_compaction_history(host: Host, argument: str) -> None:
+def open_compaction_history(host: MainScreenApi, argument: str) -> None:
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
     host.push(HistoryScreen(host, whole_number(argument)))
@@ -120,8 +120,8 @@ def open_compaction_history(host: Host, argument: str) -> None:
     "status of compaction",
     "triggers with their figures, the history, and the counters",
 )
-def show_compaction_status(host: Host, argument: str) -> None:
-    host.push(Report("compaction", status_rows(_seen(host))))
+def show_compaction_status(host: MainScreenApi, argument: str) -> None:
+    host.push(ReportScreen("compaction", status_rows(_seen(host))))
 
 
 @COMMANDS.register(
@@ -129,7 +129,7 @@ def show_compaction_status(host: Host, argument: str) -> None:
     "judge the summary",
     "questions about what the newest compaction replaced, or would replace: how many does the summary answer?",
 )
-async def judge_summary(host: Host, argument: str) -> None:
+async def judge_summary(host: MainScreenApi, argument: str) -> None:
     from workbench.judge.quick import judge_at_once, judgement_rows  # late: not needed for the first frame
 
     source = await host.from_session(open_session_source)
@@ -137,7 +137,7 @@ async def judge_summary(host: Host, argument: str) -> None:
     def judge() -> Sequence[tuple[str, str]]:
         return judgement_rows(asyncio.run(judge_at_once(host.services, replace(host.options, model=""), source)))
 
-    host.push(Report("judge", await host.in_background(judge)))
+    host.push(ReportScreen("judge", await host.in_background(judge)))
 
 
 @COMMANDS.register(
@@ -147,7 +147,7 @@ async def judge_summary(host: Host, argument: str) -> None:
     argument="[MODE]",
     arguments=lambda: MODES,
 )
-async def set_compaction_mode(host: Host, argument: str) -> None:
+async def set_compaction_mode(host: MainScreenApi, argument: str) -> None:
     now = _seen(host).mode
     if not argument:
         options = [ChooserOption(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]

@@ -17,12 +17,12 @@ from workbench.config.text import whole_number
 from workbench.context.knobs import knob_table
 from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
 from workbench.log.events import OverrideAction
-from workbench.proxy.control import PolicyOrder, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
 from workbench.tui.compaction import undoing
 from workbench.tui.widgets.command import Commands, read_only, read_only_session
-from workbench.tui.widgets.host import Host
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.main_screen_api import MainScreenApi
+from workbench.tui.widgets.report import ReportScreen
 from workbench.tui.widgets.text_dialog import TextDialog
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ RANGE = "SEQ[-SEQ]"
     "used and window, the latest and the average turn, the threshold and the next compaction, and the cost",
     keys=("ctrl+t",),
 )
-async def show_token_account(host: Host, argument: str) -> None:
+async def show_token_account(host: MainScreenApi, argument: str) -> None:
     from workbench.session import reports  # late: it imports what a turn needs
 
     rows = await host.from_session(partial(reports.token_figures, view=host.model.state.compaction))
-    host.push(Report("tokens", rows))
+    host.push(ReportScreen("tokens", rows))
 
 
 @COMMANDS.register(
@@ -50,7 +50,7 @@ async def show_token_account(host: Host, argument: str) -> None:
     "instructions",
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
-async def show_instructions(host: Host, argument: str) -> None:
+async def show_instructions(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.instructions import InstructionsScreen, loaded_instructions
 
     host.push(InstructionsScreen(host, await host.from_session(loaded_instructions)))
@@ -63,7 +63,7 @@ async def show_instructions(host: Host, argument: str) -> None:
     letters=("w",),
     argument="[N]",
 )
-def show_request(host: Host, argument: str) -> None:
+def show_request(host: MainScreenApi, argument: str) -> None:
     if argument:
         host.go_to_request(argument)
     else:
@@ -76,7 +76,7 @@ def show_request(host: Host, argument: str) -> None:
     "send the recorded request in view again, unchanged or changed, and compare the answers",
     argument="[WORDS]",
 )
-async def replay_shown_request(host: Host, argument: str) -> None:
+async def replay_shown_request(host: MainScreenApi, argument: str) -> None:
     """Replay the request, with options as on the command line: `-n 3 --exclude messages.7`."""
     from workbench.tui.screens.replay import replay_request
 
@@ -90,7 +90,7 @@ async def replay_shown_request(host: Host, argument: str) -> None:
     argument="[WORDS]",
     once=True,
 )
-async def explain_answer(host: Host, argument: str) -> None:
+async def explain_answer(host: MainScreenApi, argument: str) -> None:
     """Explain the answer, with options as on the command line: `--groups --to local`."""
     from workbench.tui.screens.explain import explain_shown_request
 
@@ -104,7 +104,7 @@ async def explain_answer(host: Host, argument: str) -> None:
     letters=("t",),
     slashes=(),
 )
-async def go_to(host: Host, argument: str) -> None:
+async def go_to(host: MainScreenApi, argument: str) -> None:
     number = await host.show_and_wait(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:
         host.go_to_request(number.strip())
@@ -116,7 +116,7 @@ async def go_to(host: Host, argument: str) -> None:
     "request by request: our count, the provider's, the difference, and the cost",
     letters=("a",),
 )
-def show_ledger(host: Host, argument: str) -> None:
+def show_ledger(host: MainScreenApi, argument: str) -> None:
     host.show_ledger()
 
 
@@ -134,7 +134,7 @@ def policy_choices() -> Iterable[str]:
     argument="[NAME|FILE|off|default [KNOB=VALUE]]",
     arguments=policy_choices,
 )
-async def set_session_policy(host: Host, argument: str) -> None:
+async def set_session_policy(host: MainScreenApi, argument: str) -> None:
     """Set the policy, by name and perhaps with knobs, or from a list."""
     words = argument.split()
     knobs = tuple(takewhile(lambda word: "=" in word, reversed(words)))
@@ -146,14 +146,16 @@ async def set_session_policy(host: Host, argument: str) -> None:
         await choose_policy(host)
 
 
-async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str = "") -> None:
+async def use_policy(host: MainScreenApi, ref: str, knobs: tuple[str, ...] = (), now: str = "") -> None:
     """Set the policy in the proxy if one records the session; otherwise, or for a what-if, set it here."""
-    from workbench.tui.screens.on_the_way import passing_session, set_on_the_way
+    from workbench.tui.screens.proxy_policy import passing_session, set_on_the_way
 
     passing = await passing_session(host) if ref != RECORDED else None
     if passing is not None:
         do: Literal["set", "off", "default"] = "off" if ref == OFF else "default" if ref == DEFAULT else "set"
-        if await set_on_the_way(host, passing, PolicyOrder(do, WayPolicy(ref, knobs) if do == "set" else WayPolicy())):
+        if await set_on_the_way(
+            host, passing, PolicyOrder(do, ProxyPolicy(ref, knobs) if do == "set" else ProxyPolicy())
+        ):
             return
     elif ref in (OFF, DEFAULT):
         raise Refused(NO_PROXY)
@@ -172,7 +174,7 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
     argument="KNOB=VALUE",
     arguments=lambda: [f"{row.name}=" for row in knob_table()],
 )
-def set_knob(host: Host, argument: str) -> None:
+def set_knob(host: MainScreenApi, argument: str) -> None:
     host.model.set_knob(argument)
 
 
@@ -185,7 +187,7 @@ def _range(argument: str) -> tuple[int, int]:
 
 def _add_override(action: OverrideAction, text: str) -> None:
     @COMMANDS.register(action, action, text, argument=RANGE, why_not=read_only)
-    def decide(host: Host, argument: str) -> None:
+    def decide(host: MainScreenApi, argument: str) -> None:
         host.model.decide(action, *_range(argument))
 
 
@@ -197,17 +199,17 @@ _add_override("exclude", "leave an item out of the request, with its pair")
 _add_override("include", "send an excluded item again")
 
 
-def not_undoable(host: Host) -> str:
+def not_undoable(host: MainScreenApi) -> str:
     """Why nothing can be undone: the session is read-only, and no proxy changes its requests."""
     state = host.model.state
-    return "" if state.compaction is not None and state.compaction.way is not None else read_only_session(host)
+    return "" if state.compaction is not None and state.compaction.proxy_policy is not None else read_only_session(host)
 
 
-async def _undone_on_the_way(host: Host) -> bool:
+async def _undone_on_the_way(host: MainScreenApi) -> bool:
     """Undo the last batch of the proxy that records the session, if there is one; returns whether it did."""
     if not read_only_session(host):
         return False
-    from workbench.tui.screens.on_the_way import undo_on_the_way
+    from workbench.tui.screens.proxy_policy import undo_on_the_way
 
     await undo_on_the_way(host)
     return True
@@ -220,7 +222,7 @@ async def _undone_on_the_way(host: Host) -> bool:
     keys=("f9",),
     why_not=not_undoable,
 )
-async def undo_last_change(host: Host, argument: str) -> None:
+async def undo_last_change(host: MainScreenApi, argument: str) -> None:
     if not await _undone_on_the_way(host):
         await undoing.undo_or_redo(host, "undo")
 
@@ -233,7 +235,7 @@ async def undo_last_change(host: Host, argument: str) -> None:
     slashes=(),
     why_not=not_undoable,
 )
-async def undo_here(host: Host, argument: str) -> None:
+async def undo_here(host: MainScreenApi, argument: str) -> None:
     if await _undone_on_the_way(host):
         return
     which: Which = "undo"
@@ -248,14 +250,14 @@ async def undo_here(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
-async def redo_last_change(host: Host, argument: str) -> None:
+async def redo_last_change(host: MainScreenApi, argument: str) -> None:
     await undoing.undo_or_redo(host, "redo")
 
 
-async def choose_policy(host: Host) -> None:
+async def choose_policy(host: MainScreenApi) -> None:
     """Choose another policy from a list, or look at its knobs first."""
-    from workbench.tui.screens.on_the_way import passing_session
     from workbench.tui.screens.policies import PoliciesScreen
+    from workbench.tui.screens.proxy_policy import passing_session
     from workbench.tui.screens.what_if import session_snapshot
 
     passing = await passing_session(host)
@@ -266,7 +268,7 @@ async def choose_policy(host: Host) -> None:
         await use_policy(host, picked.ref)
 
 
-async def edit_policy(host: Host, ref: str) -> None:
+async def edit_policy(host: MainScreenApi, ref: str) -> None:
     """Open the policy editor; its result applies to this session."""
     from workbench.tui.screens.policy_editor import PolicyEditor
     from workbench.tui.screens.what_if import session_snapshot
@@ -283,7 +285,7 @@ async def edit_policy(host: Host, ref: str) -> None:
     "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
     argument="[NAME|FILE]",
 )
-async def open_knobs(host: Host, argument: str) -> None:
+async def open_knobs(host: MainScreenApi, argument: str) -> None:
     await edit_policy(host, argument)
 
 
@@ -293,7 +295,7 @@ async def open_knobs(host: Host, argument: str) -> None:
     "this session under every policy, request by request: tokens, cost, and what would have been missed; turn knobs, "
     "and the curve follows",
 )
-async def open_lab(host: Host, argument: str) -> None:
+async def open_lab(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.lab import LabScreen
     from workbench.tui.screens.what_if import session_snapshot
 
@@ -312,7 +314,7 @@ async def open_lab(host: Host, argument: str) -> None:
     arguments=lambda: ("unneeded", "largest"),
     slashes=("free", "waste"),
 )
-async def list_freeable(host: Host, argument: str) -> None:
+async def list_freeable(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.free_space import free_space
     from workbench.tui.screens.freeable import ORDERS
 
@@ -325,7 +327,7 @@ async def list_freeable(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
-async def show_tools(host: Host, argument: str) -> None:
+async def show_tools(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.tools import ToolsScreen, session_tools
 
     host.push(ToolsScreen(host, await host.from_session(session_tools)))

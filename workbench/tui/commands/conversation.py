@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.config.errors import Refused
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 COMMANDS = Commands("conversation")
 
@@ -16,7 +16,7 @@ COMMANDS = Commands("conversation")
     "stop the model; what came so far is kept, and a waiting message is sent next",
     keys=("escape",),
 )
-def interrupt_turn(host: Host, argument: str) -> None:
+def interrupt_turn(host: MainScreenApi, argument: str) -> None:
     """Interrupt the turn. If nothing runs, go back to the composer, and from there to the present."""
     if not host.back_to_input():
         host.model.interrupt()
@@ -28,7 +28,7 @@ def interrupt_turn(host: Host, argument: str) -> None:
     "ask the model again; the last answer is left out of the context",
     why_not=read_only,
 )
-async def retry_last_message(host: Host, argument: str) -> None:
+async def retry_last_message(host: MainScreenApi, argument: str) -> None:
     """Send the last user message again. It costs a request, so it asks first."""
     status = host.model.state.status
     has_message, price = await host.from_session(
@@ -43,7 +43,7 @@ async def retry_last_message(host: Host, argument: str) -> None:
 
 
 @COMMANDS.register("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
-def copy_last_answer(host: Host, argument: str) -> None:
+def copy_last_answer(host: MainScreenApi, argument: str) -> None:
     transcript = host.model.state.transcript
     for at in range(len(transcript) - 1, -1, -1):
         entry = transcript[at]

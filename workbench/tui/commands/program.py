@@ -8,7 +8,7 @@ from functools import partial
 from workbench.config.errors import Refused
 from workbench.session.fault_reports import latest_report, reports_dir
 from workbench.tui.widgets.command import Commands
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 COMMANDS = Commands("program")
 
@@ -16,7 +16,7 @@ COMMANDS = Commands("program")
 @COMMANDS.register(
     "settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed"
 )
-async def choose_setting(host: Host, argument: str) -> None:
+async def choose_setting(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.settings import SettingsScreen
 
     command = await host.show_and_wait(SettingsScreen(host))
@@ -30,7 +30,7 @@ async def choose_setting(host: Host, argument: str) -> None:
     "what the agents on this machine used and cost: by day, week, model, folder, agent, session or tool",
     keys=("alt+u",),
 )
-async def show_usage(host: Host, argument: str) -> None:
+async def show_usage(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.usage import UsageScreen
 
     chosen = await host.show_and_wait(UsageScreen(host))
@@ -44,7 +44,7 @@ async def show_usage(host: Host, argument: str) -> None:
     "the agents that run on this machine, with live figures: window, last tool, cost, held; Enter opens one",
     keys=("alt+a",),
 )
-async def show_lanes(host: Host, argument: str) -> None:
+async def show_lanes(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.lanes import LanesScreen
 
     chosen = await host.show_and_wait(LanesScreen(host))
@@ -65,7 +65,7 @@ def rule_forms() -> Iterable[str]:
     argument="[RULE]",
     arguments=rule_forms,
 )
-async def edit_breakpoints(host: Host, argument: str) -> None:
+async def edit_breakpoints(host: MainScreenApi, argument: str) -> None:
     from workbench.proxy import control
     from workbench.proxy.breakpoints import parse_rule
     from workbench.tui.screens.breakpoints import BreakScreen
@@ -85,7 +85,7 @@ async def edit_breakpoints(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
-async def show_held_requests(host: Host, argument: str) -> None:
+async def show_held_requests(host: MainScreenApi, argument: str) -> None:
     from workbench.proxy import control
     from workbench.tui.screens.breakpoints import BreakScreen
     from workbench.tui.screens.held import open_held
@@ -102,7 +102,7 @@ async def show_held_requests(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "report", "error report", "what went wrong in the program itself: the newest report, and where it is"
 )
-def show_fault_report(host: Host, argument: str) -> None:
+def show_fault_report(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.fault_report import FaultReportScreen
 
     path = latest_report()
@@ -113,17 +113,17 @@ def show_fault_report(host: Host, argument: str) -> None:
 
 
 @COMMANDS.register("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
-def show_help(host: Host, argument: str) -> None:
+def show_help(host: MainScreenApi, argument: str) -> None:
     host.show_help()
 
 
 @COMMANDS.register("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
-def open_command_palette(host: Host, argument: str) -> None:
+def open_command_palette(host: MainScreenApi, argument: str) -> None:
     host.show_palette()
 
 
 @COMMANDS.register(
     "quit", "quit", "end the program; the session is on disk already", keys=("ctrl+q",), slashes=("quit", "exit")
 )
-async def quit_program(host: Host, argument: str) -> None:
+async def quit_program(host: MainScreenApi, argument: str) -> None:
     await host.leave()

@@ -15,7 +15,7 @@ from workbench.config.variables import known_keys
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.sources.options import Detour
 from workbench.tui.widgets.command import Commands, read_only
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -36,7 +36,7 @@ def session_id(opened: OpenSession) -> str:
     return opened.session.id if opened.session is not None else ""
 
 
-async def choose_and_open_session(host: Host) -> None:
+async def choose_and_open_session(host: MainScreenApi) -> None:
     """Choose a session and open it; if it was found by a search, go to the match."""
     from workbench.tui.screens.sessions import SessionsScreen
 
@@ -54,14 +54,16 @@ async def choose_and_open_session(host: Host) -> None:
         host.show_event(chosen.seq, "chat")
 
 
-async def choose_model(host: Host) -> str:
+async def choose_model(host: MainScreenApi) -> str:
     """Choose a model; empty if the user chose none."""
     from workbench.tui.screens.models import ModelsScreen
 
     return await host.show_and_wait(ModelsScreen(host)) or ""
 
 
-async def ask_for_text(host: Host, title: str, text: str, about: str, check: Callable[[str], object] = str) -> str:
+async def ask_for_text(
+    host: MainScreenApi, title: str, text: str, about: str, check: Callable[[str], object] = str
+) -> str:
     """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -81,7 +83,7 @@ def file_name(title: str) -> str:
 
 
 @COMMANDS.register("new", "new session", "start an empty session", keys=("ctrl+n",))
-def start_new_session(host: Host, argument: str) -> None:
+def start_new_session(host: MainScreenApi, argument: str) -> None:
     """Start a session; it is kept once it has a message."""
     host.model.new_session()
 
@@ -92,12 +94,12 @@ def start_new_session(host: Host, argument: str) -> None:
     "find a session by its title or by what was said; open, rename, fork or delete it",
     keys=("ctrl+o",),
 )
-async def list_sessions(host: Host, argument: str) -> None:
+async def list_sessions(host: MainScreenApi, argument: str) -> None:
     await choose_and_open_session(host)
 
 
 @COMMANDS.register("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
-async def open_named_source(host: Host, argument: str) -> None:
+async def open_named_source(host: MainScreenApi, argument: str) -> None:
     argument = argument or await ask_for_text(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
         host.model.open_session(os.path.expanduser(argument))
@@ -109,7 +111,7 @@ async def open_named_source(host: Host, argument: str) -> None:
     "read this file again while its agent writes it, or stop that",
     letters=("W",),
 )
-def toggle_following(host: Host, argument: str) -> None:
+def toggle_following(host: MainScreenApi, argument: str) -> None:
     """Follow the open file, or stop. The file of a running agent is followed by default."""
     host.model.follow()
 
@@ -120,7 +122,7 @@ def toggle_following(host: Host, argument: str) -> None:
     "in `workbench watch`: stay with this session, or follow the one that is active in this folder again",
     keys=("alt+s",),
 )
-def toggle_pin(host: Host, argument: str) -> None:
+def toggle_pin(host: MainScreenApi, argument: str) -> None:
     host.model.toggle_pin()
 
 
@@ -130,7 +132,7 @@ def toggle_pin(host: Host, argument: str) -> None:
     "look around in a recorded session, of which nothing is kept; quitting comes back",
     why_not=lambda host: "" if host.demo is None else "this is the demo; Ctrl+Q leaves it",
 )
-async def open_demo(host: Host, argument: str) -> None:
+async def open_demo(host: MainScreenApi, argument: str) -> None:
     """Open the demo; the current session closes meanwhile."""
     if host.model.state.activity.kind not in ("idle", "read_only"):
         raise Refused("the model is still working; Esc stops it")
@@ -138,7 +140,7 @@ async def open_demo(host: Host, argument: str) -> None:
 
 
 @COMMANDS.register("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
-def fork_session(host: Host, argument: str) -> None:
+def fork_session(host: MainScreenApi, argument: str) -> None:
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
     host.model.fork(whole_number(argument) if argument else None)
@@ -151,7 +153,7 @@ def fork_session(host: Host, argument: str) -> None:
     argument="[SESSION]",
     keys=("f10",),
 )
-async def continue_from(host: Host, argument: str) -> None:
+async def continue_from(host: MainScreenApi, argument: str) -> None:
     """Start a new session from a summary of this one, or of the last one if this one is empty."""
     from workbench.tui.screens.continuing import ContinueScreen
 
@@ -160,7 +162,7 @@ async def continue_from(host: Host, argument: str) -> None:
 
 
 @COMMANDS.register("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
-async def rename_session(host: Host, argument: str) -> None:
+async def rename_session(host: MainScreenApi, argument: str) -> None:
     argument = argument or await ask_for_text(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
@@ -173,7 +175,7 @@ async def rename_session(host: Host, argument: str) -> None:
     "itself; --redact masks secrets",
     argument="[FILE] [--redact]",
 )
-async def export_session(host: Host, argument: str) -> None:
+async def export_session(host: MainScreenApi, argument: str) -> None:
     """Export the session; never overwrites a file."""
     from workbench.proxy.redaction import Redactor
     from workbench.session import reports  # late: it imports what a turn needs
@@ -212,7 +214,7 @@ def model_names() -> Iterable[str]:
     argument="[NAME]",
     arguments=model_names,
 )
-async def switch_model(host: Host, argument: str) -> None:
+async def switch_model(host: MainScreenApi, argument: str) -> None:
     if not argument:
         argument = await choose_model(host)
     if argument:

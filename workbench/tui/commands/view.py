@@ -10,14 +10,14 @@ from workbench.tui.main.timeline import FAR
 from workbench.tui.themes import load_themes
 from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.command import Commands
-from workbench.tui.widgets.host import PANES, Host, PaneName
+from workbench.tui.widgets.main_screen_api import PANES, MainScreenApi, PaneName
 
 COMMANDS = Commands("view")
 
 
 def _add_pane(name: PaneName, key: str, text: str) -> None:
     @COMMANDS.register(f"view-{name}", f"go to the {name}", text, keys=(key,), slashes=())
-    def go(host: Host, argument: str) -> None:
+    def go(host: MainScreenApi, argument: str) -> None:
         host.focus_pane(name)
 
 
@@ -27,24 +27,24 @@ _add_pane("compaction", "f4", "the compaction: what was summarised and what come
 
 
 @COMMANDS.register("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
-async def toggle_split(host: Host, argument: str) -> None:
+async def toggle_split(host: MainScreenApi, argument: str) -> None:
     layout = "split" if host.toggle_split() else "single"
     await host.in_background(partial(host.services.keep_setting, "layout", layout))
 
 
 @COMMANDS.register("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
-def to_input(host: Host, argument: str) -> None:
+def to_input(host: MainScreenApi, argument: str) -> None:
     host.focus_pane("chat")
 
 
 @COMMANDS.register("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
-def focus_timeline(host: Host, argument: str) -> None:
+def focus_timeline(host: MainScreenApi, argument: str) -> None:
     host.focus_timeline()
 
 
 def _add_walk(name: str, letter: str, by: int, text: str) -> None:
     @COMMANDS.register(name, text, f"look at {text}", letters=(letter,), slashes=())
-    def walk(host: Host, argument: str) -> None:
+    def walk(host: MainScreenApi, argument: str) -> None:
         host.walk(by)
 
 
@@ -62,7 +62,7 @@ _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: no
     argument="[PANE]",
     arguments=lambda: PANES,
 )
-def hide_pane(host: Host, argument: str) -> None:
+def hide_pane(host: MainScreenApi, argument: str) -> None:
     name = next((pane for pane in PANES if pane == argument), None)
     if argument and name is None:
         raise WrongCall(f"{argument}: expected one of {', '.join(PANES)}")
@@ -75,13 +75,13 @@ def hide_pane(host: Host, argument: str) -> None:
     "stop at side requests and sub-agents as well, or pass over them",
     letters=("comma",),
 )
-def side_requests(host: Host, argument: str) -> None:
+def side_requests(host: MainScreenApi, argument: str) -> None:
     host.toggle_side_requests()
 
 
 def _add_resize(name: str, key: str, columns: int, lines: int, text: str) -> None:
     @COMMANDS.register(name, text, f"move the border between the panes: {text}", keys=(key,), slashes=())
-    def resize(host: Host, argument: str) -> None:
+    def resize(host: MainScreenApi, argument: str) -> None:
         host.resize(columns, lines)
 
 
@@ -97,7 +97,7 @@ def theme_names() -> Iterable[str]:
 
 
 @COMMANDS.register("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
-async def switch_theme(host: Host, argument: str) -> None:
+async def switch_theme(host: MainScreenApi, argument: str) -> None:
     names = [*theme_names()]
     if not argument:
         kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes(plugins=True).themes}

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from workbench.compaction.metrics import Spread
+from workbench.compaction.metrics import FigureSpread
 from workbench.compaction.preview import loss_words
 from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Status
-from workbench.compaction.undo import Node
+from workbench.compaction.undo import NestedCompaction
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
@@ -157,24 +157,24 @@ def compaction_state(entry: CompactionEntry) -> str:
 # The tree
 
 
-class Branch(NamedTuple):
+class TreeLine(NamedTuple):
     """One compaction of the tree."""
 
     prefix: str
     entry: CompactionEntry
 
 
-def tree_branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
+def tree_branches(nodes: Sequence[NestedCompaction], lead: str = "") -> Iterator[TreeLine]:
     """The tree line by line, the newest first; below each compaction are those that it replaced."""
     for at, node in enumerate(reversed(nodes)):
         last = at == len(nodes) - 1
         top = not lead
-        yield Branch("" if top else lead[:-2] + ("└ " if last else "├ "), node.entry)
+        yield TreeLine("" if top else lead[:-2] + ("└ " if last else "├ "), node.entry)
         inner = "  " if top else lead[:-2] + ("  " if last else "│ ") + "  "
         yield from tree_branches(node.inside, inner)
 
 
-def branch_line(branch: Branch) -> Content:
+def branch_line(branch: TreeLine) -> Content:
     """One line of the tree: state, range and figures."""
     entry = branch.entry
     first, last = entry.range
@@ -236,7 +236,7 @@ def status_rows(view: CompactionView) -> Rows:
         ("policy", f"{view.policy}; mode {view.mode}: {ABOUT_MODES[view.mode]}"),
         ("context", f"{view.tokens:,} of {view.window:,} tokens ({percent(view.tokens / max(view.window, 1), 1)})"),
         *_first_limit(view),
-        *([("on the way", str(view.way))] if view.way is not None else ()),
+        *([("on the way", str(view.proxy_policy))] if view.proxy_policy is not None else ()),
     ]
     for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
@@ -280,7 +280,7 @@ def _metrics(view: CompactionView) -> Rows:
     return rows + [(name, _spread(spread)) for name, spread in spreads if spread is not None]
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: FigureSpread) -> str:
     return f"{spread.least:.2f} to {spread.most:.2f}, {spread.mean:.2f} on average of {spread.of}"
 
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from workbench.compaction.values import Audit, Fact
+from workbench.compaction.values import Fact, SummaryAudit
 from workbench.config.text import printable
 from workbench.tui.compaction import descriptions
 from workbench.tui.widgets.cells import one_line
@@ -64,7 +64,7 @@ class FactList(OptionList):
         """Show the facts of a past compaction."""
         self._fill(looked.lost, looked.forgotten, looked.kept, looked.seqs)
 
-    def show_audit(self, audit: Audit, seqs: Mapping[str, int]) -> None:
+    def show_audit(self, audit: SummaryAudit, seqs: Mapping[str, int]) -> None:
         """Show the facts of a draft. Chosen facts stay chosen while they are lost."""
         self._chosen &= {*audit.lost, *audit.forgotten}
         self._fill(audit.lost, audit.forgotten, len(audit.kept), seqs)

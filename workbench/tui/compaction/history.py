@@ -18,7 +18,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from workbench.compaction.record import CompactionEntry
-from workbench.compaction.undo import Node
+from workbench.compaction.undo import NestedCompaction
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.sources.requests import RequestMark, is_main
@@ -26,7 +26,7 @@ from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
 from workbench.views.compaction_values import CompactionView, PastAudit
@@ -47,10 +47,10 @@ class HistoryList(OptionList):
 
     def __init__(self) -> None:
         super().__init__(markup=False, compact=True)
-        self._layers: Sequence[Node] | None = None
-        self.branches: list[descriptions.Branch] = []
+        self._layers: Sequence[NestedCompaction] | None = None
+        self.branches: list[descriptions.TreeLine] = []
 
-    def show(self, nodes: Sequence[Node]) -> None:
+    def show(self, nodes: Sequence[NestedCompaction]) -> None:
         """Update the list if it changed; the cursor stays on its compaction."""
         if nodes == self._layers:
             return
@@ -97,7 +97,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
     reader = query_one(TextReader)
     figures = query_one("#history-figures", Static)
 
-    def __init__(self, host: Host, seq: int = 0, head: str = "") -> None:
+    def __init__(self, host: MainScreenApi, seq: int = 0, head: str = "") -> None:
         """`seq`: the compaction to start with; `head`: a text above the list, such as that it was just made."""
         super().__init__(host.model)
         self._host = host

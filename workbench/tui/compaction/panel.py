@@ -23,7 +23,7 @@ from workbench.config.text import printable
 from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
-from workbench.tui.compaction.plot import Plot
+from workbench.tui.compaction.plot import CompactionPlot
 from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
@@ -85,18 +85,22 @@ class CompactionLines(Observing, WrappedLines):
         return self._describe(self.compaction, width) if self.compaction is not None else []
 
 
-class WayLine(Observing, WrappedLines):
+class ProxyPolicyLine(Observing, WrappedLines):
     """What the session's proxy masks and cuts, and what that saved and cost."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
         """Hide the line if no proxy changes anything."""
-        self.display = view is not None and view.way is not None
+        self.display = view is not None and view.proxy_policy is not None
 
     def lines(self, width: int) -> Sequence[Content]:
-        way = self.compaction.way if self.compaction is not None else None
-        return list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
+        figures = self.compaction.proxy_policy if self.compaction is not None else None
+        return (
+            list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(figures)), width))
+            if figures
+            else []
+        )
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):
@@ -122,11 +126,11 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         with Container(classes="compaction--body"):
             with Vertical(classes="compaction--curve"):
                 yield NextLine(self.session)
-                yield Plot(self.session)
+                yield CompactionPlot(self.session)
             with Vertical(classes="compaction--facts"):
                 yield CompactionLines(self.session, descriptions.would_lines, "compaction--would")
                 yield HistoryList()
-        yield WayLine(self.session)
+        yield ProxyPolicyLine(self.session)
         yield CompactionLines(self.session, descriptions.last_lines, "compaction--last")
 
     def hints(self) -> Hints:

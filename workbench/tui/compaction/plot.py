@@ -159,7 +159,7 @@ def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) ->
     return join_cells(parts, width)
 
 
-class Plot(Observing, Widget):
+class CompactionPlot(Observing, Widget):
     """The curve of the session."""
 
     compaction = observed(lambda session: session.compaction)

@@ -37,9 +37,9 @@ from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.reader import TextReader
-from workbench.tui.widgets.report import Report
+from workbench.tui.widgets.report import ReportScreen
 from workbench.tui.widgets.wrapped_lines import FigureTable
 from workbench.views.compaction_values import CompactionOutcome
 from workbench.views.values import FILE
@@ -79,7 +79,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
-    def __init__(self, host: Host, *, digest: bool = False) -> None:
+    def __init__(self, host: MainScreenApi, *, digest: bool = False) -> None:
         """`digest`: start with the summary that needs no model."""
         super().__init__(host.model)
         self._host = host
@@ -295,7 +295,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         except WorkbenchError as error:
             self._fail(str(error))
             return
-        self.app.push_screen(Report("judge", judgement_rows(judged)))
+        self.app.push_screen(ReportScreen("judge", judgement_rows(judged)))
 
     # The end
 

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from workbench.tui.compaction import descriptions
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.buttons import Button, ButtonLine
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 TICK = 0.5
 """Seconds between two updates."""
@@ -35,7 +35,7 @@ class ProgressDialog(Observing, ModalScreen[None]):
 
     label = query_one("#progress-said", Static)
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host.model)
         self._host = host
         self._since = time.monotonic()

@@ -6,13 +6,13 @@ from functools import partial
 
 from workbench.session.undoing import Which, question_before
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 UNASKED: tuple[Which, ...] = ("redo", "all")
 """What is done without a question: each has a key that brings back what was before."""
 
 
-async def undo_or_redo(host: Host, which: Which, seq: int | None = None) -> None:
+async def undo_or_redo(host: MainScreenApi, which: Which, seq: int | None = None) -> None:
     """Undo, or redo; raises Refused if there is nothing to undo. A file becomes a session first, after a question."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
     if not await host.make_writable():

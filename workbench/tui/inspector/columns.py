@@ -17,7 +17,7 @@ from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import LOOKED_AT, item_line
 from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end, short_number
-from workbench.views.values import Live
+from workbench.views.values import LiveAnswer
 
 if TYPE_CHECKING:
     from workbench.views.item_effects import ItemEffect, ItemEffects
@@ -194,7 +194,7 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
     )
 
 
-def live_cells(live: Live, columns: Columns) -> RowCells:
+def live_cells(live: LiveAnswer, columns: Columns) -> RowCells:
     """The cells of the streaming answer; its tokens are an estimate until it is in the log."""
     size = len(live.text) + len(live.reasoning) + sum(len(call.arguments) for call in live.calls)
     text = live.text or live.reasoning
@@ -255,7 +255,7 @@ class ColumnHeads(Widget):
 class LineState(NamedTuple):
     """Everything that a drawn line depends on; equal values are drawn the same, so lines can be cached."""
 
-    what: Item | RowGroup | Live | str
+    what: Item | RowGroup | LiveAnswer | str
     columns: Columns
     share: str = ""
     """The share bar; it changes less often than the total."""
@@ -280,7 +280,7 @@ class ListState(NamedTuple):
     cursor: int
     chosen: range
     columns: Columns
-    live: Live | None
+    live: LiveAnswer | None
     """The last line; no row depends on it."""
 
     def line_look(self, at: int) -> LineState:
@@ -315,7 +315,7 @@ def styled_pieces(line: LineState) -> list[tuple[str, str]]:
         made = head_cells(what, line.by, line.folded, columns, line.total)
         plain = state = "group"
     else:
-        assert isinstance(what, Live)
+        assert isinstance(what, LiveAnswer)
         made = live_cells(what, columns)
         state = "live"
     gap = " " * columns.gap

@@ -24,7 +24,7 @@ from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.cells import fit_cells
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
-from workbench.views.values import Live
+from workbench.views.values import LiveAnswer
 
 if TYPE_CHECKING:
     from workbench.views.item_effects import ItemEffects
@@ -125,7 +125,7 @@ class RowsView(Observing, VirtualList[LineState]):
         self._resize()
         self.post_message(self.Moved())
 
-    def watch_live(self, old: Live | None, new: Live | None) -> None:
+    def watch_live(self, old: LiveAnswer | None, new: LiveAnswer | None) -> None:
         if (old is None) != (new is None):
             self._resize()
         else:

@@ -16,8 +16,8 @@ from workbench.tui.main.layout import PaneLayout
 from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end
-from workbench.tui.widgets.host import PANES
 from workbench.tui.widgets.key_names import key_name
+from workbench.tui.widgets.main_screen_api import PANES
 from workbench.views.values import FOLLOWING
 
 KEYS = ("F2", "F3", "F4")

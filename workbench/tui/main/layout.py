@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from workbench.tui.widgets.host import PANES, PaneName
+from workbench.tui.widgets.main_screen_api import PANES, PaneName
 
 SPLIT_COLUMNS = 100
 """The least width for panes side by side."""

@@ -23,7 +23,7 @@ from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import PaneKeys
 from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
-from workbench.tui.widgets.host import PaneName
+from workbench.tui.widgets.main_screen_api import PaneName
 
 LOW = 28
 """Below this height, the legend of the bar is hidden, unless the context is the active pane."""

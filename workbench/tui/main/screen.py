@@ -43,7 +43,7 @@ SHEETS = [str(path) for path in sorted(Path(__file__).parents[1].rglob("*.tcss")
 class MainScreen(SessionPanes):
     """Passes the panes' messages to the session model, and runs commands.
 
-    Commands, dialogs and other screens use it as a `Host`.
+    Commands, dialogs and other screens use it as a `MainScreenApi`.
     """
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
@@ -190,7 +190,7 @@ class MainScreen(SessionPanes):
         except WorkbenchError as error:
             self.show_notice(str(error), "error")
 
-    # For commands, dialogs and other screens: `Host` describes these
+    # For commands, dialogs and other screens: `MainScreenApi` describes these
 
     async def make_writable(self) -> bool:
         if self.model.state.read_only == FILE:

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.compaction.undo import Node
+from workbench.compaction.undo import NestedCompaction
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, whole_number
 from workbench.sources.requests import RequestMark, not_sent
@@ -108,7 +108,7 @@ def column_of(columns: Sequence[TimeColumn], place: int) -> int:
     return min(at, len(columns) - 1)
 
 
-def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, str]]:
+def all_compactions(history: Sequence[NestedCompaction]) -> Iterator[tuple[int, str]]:
     """Every compaction with its sign, including replaced ones."""
     for node in history:
         yield node.entry.event.seq, UNDONE if node.entry.status == "reverted" else MADE

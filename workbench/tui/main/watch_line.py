@@ -15,7 +15,7 @@ from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit_cells
 from workbench.tui.widgets.key_names import key_name
 
-LOOK = 1.0
+CHECK_SECONDS = 1.0
 """Seconds between two looks for the active session."""
 ACTIVE, PINNED = "changed last in this folder", "you stay here"
 LEAST_NAME = 12
@@ -35,7 +35,7 @@ class WatchLine(Observing, Widget):
         self._is_looking = False
 
     def on_mount(self) -> None:
-        self.set_interval(LOOK, self._check_activity)
+        self.set_interval(CHECK_SECONDS, self._check_activity)
 
     def _check_activity(self) -> None:
         if not self._is_looking:

@@ -19,8 +19,8 @@ from workbench.tui.screens.held import open_held
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 LOOKS = 1.0
 """Seconds between two queries of the proxies."""
@@ -45,7 +45,7 @@ class BreakScreen(Finder[None]):
         Binding("ctrl+o", "release", "release unchanged", id="breaks.release", priority=True),
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host)
         self._states: States = []
 

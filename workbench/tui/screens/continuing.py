@@ -24,7 +24,7 @@ from workbench.tui.observing import Observing, observed
 from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.views.compaction_values import CompactionView
 
 WRITE = (Button("enter", "write", "write the summary"), Button("d", "digest", "without a model"))
@@ -53,7 +53,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     editor = query_one(TextArea)
     buttons = query_one(ButtonLine)
 
-    def __init__(self, host: Host, ref: str) -> None:
+    def __init__(self, host: MainScreenApi, ref: str) -> None:
         """`ref`: the earlier session; empty: the open one, or the last one if the open one is empty."""
         super().__init__(host.model)
         self._host = host

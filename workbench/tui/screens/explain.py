@@ -37,7 +37,7 @@ from workbench.tui.screens.freeable import asked_about, masking_figures
 from workbench.tui.screens.replay import open_session_source
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.views.context_view import ContextView
 
 WORDS = "--groups · --budget DOLLARS · --tries N · --model M · --to URL|rehearsal|local [--send-key]"
@@ -64,7 +64,7 @@ def read_explain_words(words: str) -> tuple[Options, ExplainWish]:
     return Options(model=last.get("model", last.get("m", ""))), wish
 
 
-async def explain_shown_request(host: Host, words: str) -> None:
+async def explain_shown_request(host: MainScreenApi, words: str) -> None:
     """Ask whether it may cost that, explain the answer, and mask what had no effect if the user wants it."""
     options, wish = read_explain_words(words)
     number = None if host.request_shown is None else host.request_shown + 1
@@ -83,7 +83,7 @@ async def explain_shown_request(host: Host, words: str) -> None:
         await _mask_events(host, events)
 
 
-async def _mask_events(host: Host, events: frozenset[int]) -> None:
+async def _mask_events(host: MainScreenApi, events: frozenset[int]) -> None:
     """Mask events that are in the next request, after the user has seen the effect."""
     shown, asked = host.model.state.shown, await host.from_session(asked_about)
     if shown is None:
@@ -129,7 +129,7 @@ class ExplainScreen(ModalScreen[frozenset[int]]):
     text = query_one(Static)
     page = query_one(VerticalScroll)
 
-    def __init__(self, host: Host, job: ExplainJob, source: Source) -> None:
+    def __init__(self, host: MainScreenApi, job: ExplainJob, source: Source) -> None:
         super().__init__()
         self._host = host
         self._job = job

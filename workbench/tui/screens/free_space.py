@@ -23,7 +23,7 @@ from workbench.tui.screens import freeable
 from workbench.tui.screens.freeable import Freeable, FreeableLog, FreeOrder
 from workbench.tui.screens.mask_list import MaskList
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.views.context_view import ContextView
 from workbench.views.values import FILE
 
@@ -53,7 +53,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
     figures = query_one("#mask-figures", Static)
     box = query_one(".dialog", Vertical)
 
-    def __init__(self, host: Host, shown: ContextView, asked: FreeableLog, order: FreeOrder) -> None:
+    def __init__(self, host: MainScreenApi, shown: ContextView, asked: FreeableLog, order: FreeOrder) -> None:
         super().__init__()
         self._host = host
         self._shown = shown
@@ -165,7 +165,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         self.dismiss(None)
 
 
-async def free_space(host: Host, order: FreeOrder = freeable.ORDERS[0]) -> None:
+async def free_space(host: MainScreenApi, order: FreeOrder = freeable.ORDERS[0]) -> None:
     """List the items and mask the chosen ones. For a file, a session is made first if the user agrees."""
     shown = host.model.state.shown
     if shown is None:
@@ -175,7 +175,7 @@ async def free_space(host: Host, order: FreeOrder = freeable.ORDERS[0]) -> None:
         await mask_as_agreed(host, made)
 
 
-async def mask_as_agreed(host: Host, made: OverridePreview) -> None:
+async def mask_as_agreed(host: MainScreenApi, made: OverridePreview) -> None:
     """Mask the items that the user agreed to. For a file, a session is made first if the user agrees."""
     if not await host.make_writable():
         return

@@ -16,7 +16,7 @@ from workbench.proxy.control import HeldDetail, ReleaseOrder, RunningProxy
 from workbench.proxy.editing import RequestEdit
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.text_dialog import EditDialog
 
 LOOKS = 1.0
@@ -34,7 +34,7 @@ class HeldScreen(RequestItemsScreen[bool]):
         Binding("escape,q", "leave", "close; it stays held", id="held.leave"),
     ]
 
-    def __init__(self, host: Host, proxy: RunningProxy, detail: HeldDetail) -> None:
+    def __init__(self, host: MainScreenApi, proxy: RunningProxy, detail: HeldDetail) -> None:
         held = detail.summary
         super().__init__(
             host,
@@ -139,7 +139,7 @@ class HeldScreen(RequestItemsScreen[bool]):
         self.dismiss(True)
 
 
-async def open_held(host: Host, proxy: RunningProxy, ident: str) -> None:
+async def open_held(host: MainScreenApi, proxy: RunningProxy, ident: str) -> None:
     """Open a held request. Raises WorkbenchError if it is no longer held."""
     detail = await host.in_background(lambda: control.detail_of(proxy, ident))
     await host.show_and_wait(HeldScreen(host, proxy, detail))

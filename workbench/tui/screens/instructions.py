@@ -19,8 +19,8 @@ from workbench.session.open_session import OpenSession
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 NONE = (
     "No AGENTS.md was found from here up to the project's root, nor in the config folder, and no preferences.md there."
@@ -69,7 +69,7 @@ class InstructionsScreen(Finder[None]):
         Binding("ctrl+y", "copy", "copy the text", id="instructions.copy", priority=True),
     ]
 
-    def __init__(self, host: Host, found: LoadedInstructions) -> None:
+    def __init__(self, host: MainScreenApi, found: LoadedInstructions) -> None:
         super().__init__(host)
         self._files = {file.path: file for file in found.files}
         self._policy = found.policy

@@ -31,7 +31,7 @@ from workbench.tui.screens.what_if import SessionSnapshot, what_if_policies
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 TALL = 28
 """From this height on, there is room for the legend of the bars."""
@@ -73,7 +73,7 @@ class LabScreen(Finder[PolicyChange]):
 
     plot = query_one(LabPlot)
 
-    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
+    def __init__(self, host: MainScreenApi, asked: SessionSnapshot) -> None:
         super().__init__(host)
         self.add_class("-below", "-lab")
         self._asked = asked

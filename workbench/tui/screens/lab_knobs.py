@@ -13,7 +13,7 @@ from workbench.lab.values import PolicyRun
 from workbench.tui.screens.policy_editor import PolicyEditor
 from workbench.tui.screens.what_if import SessionSnapshot
 from workbench.tui.widgets.cells import short_number
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 Replay = Callable[[str, tuple[str, ...]], PolicyRun]
 """Replays the session under a policy with these knobs; called in the background."""
@@ -28,7 +28,9 @@ class LabKnobs(PolicyEditor):
         Binding("escape", "leave", "draw it", id="lab-knobs.draw"),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot, ref: str, turned: Sequence[str], replay: Replay) -> None:
+    def __init__(
+        self, host: MainScreenApi, asked: SessionSnapshot, ref: str, turned: Sequence[str], replay: Replay
+    ) -> None:
         super().__init__(host, asked, ref, turned)
         self._replay = replay
 

@@ -16,7 +16,7 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 AROUND = 160
 """Characters to show before and after a fact."""
@@ -39,7 +39,7 @@ class MissesScreen(Finder[int]):
         Binding("ctrl+o", "held", "show where it was held", id="misses.held", priority=True),
     ]
 
-    def __init__(self, host: Host, name: str, run: PolicyRun, events: Sequence[Event], request: int) -> None:
+    def __init__(self, host: MainScreenApi, name: str, run: PolicyRun, events: Sequence[Event], request: int) -> None:
         """`request`: the number of the selected request; the cursor starts there."""
         super().__init__(host)
         self.add_class("-below")

@@ -29,7 +29,7 @@ from workbench.tui.screens.what_if import (
 from workbench.tui.screens.what_if_bar import bar_legend, policy_bar
 from workbench.tui.widgets.columns import Cell, Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
 """The states whose items are counted. All but the last have a column."""
@@ -64,7 +64,7 @@ class LabMomentScreen(Finder[str | int]):
         Binding("ctrl+b", "base", "compare with this one", id="moment.base", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
+    def __init__(self, host: MainScreenApi, asked: SessionSnapshot) -> None:
         super().__init__(host)
         self.add_class("-below")
         self._asked = asked

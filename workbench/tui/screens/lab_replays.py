@@ -11,7 +11,7 @@ from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.sources.source import as_source
 from workbench.tui.screens.what_if import SessionSnapshot
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 QUESTIONS = 20
 """How many are asked to judge what the policies keep."""
@@ -22,7 +22,7 @@ Knobs = tuple[str, ...]
 class LabReplays:
     """Replays and plans in any thread. The session's own knobs apply below those that are given."""
 
-    def __init__(self, host: Host, asked: SessionSnapshot) -> None:
+    def __init__(self, host: MainScreenApi, asked: SessionSnapshot) -> None:
         source = as_source(asked.name, [*asked.events], live=asked.live, is_file=asked.is_file)
         source = source._replace(model=asked.model, recorded=asked.recorded is not None)
         self.source = LabSource(host.services, replace(host.options, model=asked.model), source)

@@ -20,12 +20,12 @@ from workbench.tui.widgets.bar import LEVELS
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end
 from workbench.tui.widgets.columns import Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.usage.usage_figures import UNKNOWN, dollars
 from workbench.views.alerts import AlertFigures
 from workbench.views.values import WindowUse
 
-LOOK = 1.0
+CHECK_SECONDS = 1.0
 """Seconds between two looks at the agents."""
 BAR = 10
 """Cells of a bar."""
@@ -55,7 +55,7 @@ class LanesScreen(Finder[str]):
         Binding("enter", "take", "open and follow", id="lanes.open", priority=True)
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host)
         self.add_class("-below")
         self._reader = StatusReader(host.services.catalogue, lambda: host.services.store)
@@ -65,7 +65,7 @@ class LanesScreen(Finder[str]):
 
     def on_mount(self) -> None:
         self._check_agents()
-        self.set_interval(LOOK, self._check_agents)
+        self.set_interval(CHECK_SECONDS, self._check_agents)
 
     def _check_agents(self) -> None:
         if not self._is_looking:

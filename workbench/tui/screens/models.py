@@ -12,14 +12,14 @@ from textual.content import Content
 
 from workbench.context.setup import corrected_info
 from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, price_texts
-from workbench.models.keys import Key
-from workbench.models.local.offers import Offer
+from workbench.models.keys import KeyOrigin
+from workbench.models.local.offers import OfferedModel
 from workbench.models.well_known import well_known
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 HERE = {
     REHEARSAL: "A stand-in that follows rules: no AI, no network, no key. Good for trying things out.",
@@ -46,13 +46,13 @@ class ModelsScreen(Finder[str]):
         Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True),
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host)
         self._catalogue = host.services.catalogue
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, OfferedModel] = {}
         self._is_asking = True
         """Whether the servers on this machine are still being asked."""
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, KeyOrigin] = {}
         """The keys by provider."""
         self._names: Sequence[str] = ()
         self._known: tuple[str, ...] = ()
@@ -116,13 +116,13 @@ class ModelsScreen(Finder[str]):
         offer = self._offers.get(name)
         return corrected_info(self._catalogue.find_model(name), None, offer.model.window if offer else None)
 
-    def _key(self, info: ModelInfo) -> Key:
+    def _key(self, info: ModelInfo) -> KeyOrigin:
         """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
         if is_built_in(info.name):
-            return Key("not needed")
+            return KeyOrigin("not needed")
         if info.provider not in self._keys:
             lost = any(STORE_LOST in key.problem for key in [*self._keys.values()])  # another thread may add one
-            self._keys[info.provider] = Key("other") if lost else self.host.services.routes.key(info.name)
+            self._keys[info.provider] = KeyOrigin("other") if lost else self.host.services.routes.key(info.name)
         return self._keys[info.provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:

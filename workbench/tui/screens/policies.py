@@ -11,9 +11,9 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import RECORDED, LoadedPolicy, describe_policy, load_policy
 from workbench.context.policy_files import short_policy_name
-from workbench.proxy.control import WayPolicy
+from workbench.proxy.control import ProxyPolicy
 from workbench.proxy.policy_notes import OFF
-from workbench.tui.screens.on_the_way import PassingSession
+from workbench.tui.screens.proxy_policy import PassingSession
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
 from workbench.tui.screens.what_if import (
     SessionSnapshot,
@@ -23,8 +23,8 @@ from workbench.tui.screens.what_if import (
 )
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 
 class PolicyChoice(NamedTuple):
@@ -44,7 +44,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
         Binding("ctrl+e", "edit", "its knobs", id="policies.edit", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot, passing: PassingSession | None = None) -> None:
+    def __init__(self, host: MainScreenApi, asked: SessionSnapshot, passing: PassingSession | None = None) -> None:
         """`passing`: the session's requests pass a proxy, which can apply a policy."""
         super().__init__(host)
         self._asked = asked
@@ -82,7 +82,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
     def _on_the_way(self, ref: str) -> Content:
         if self._passing is None or ref == RECORDED:
             return Content()
-        ahead = self._passing.ahead(self.host, None if ref == OFF else WayPolicy(ref))
+        ahead = self._passing.ahead(self.host, None if ref == OFF else ProxyPolicy(ref))
         return Content.assemble(("on the way\n", "bold"), text_lines(str(ahead)))
 
     def _details(self, ref: str) -> Content:

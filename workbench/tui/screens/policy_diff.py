@@ -18,8 +18,8 @@ from workbench.tui.screens.what_if import ItemPair, differing_items
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.reader import BoxedText
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
@@ -48,7 +48,7 @@ class PolicyDiffScreen(Finder[str]):
         Binding("ctrl+o", "show", "show it in the context", id="policy-diff.show", priority=True),
     ]
 
-    def __init__(self, host: Host, first: PlanSide, second: PlanSide, where: str = "") -> None:
+    def __init__(self, host: MainScreenApi, first: PlanSide, second: PlanSide, where: str = "") -> None:
         """`where`: the planned request, as in `request 7`."""
         super().__init__(host)
         self.add_class("-below")

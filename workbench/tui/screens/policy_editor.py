@@ -23,8 +23,8 @@ from workbench.tui.widgets.chooser import Chooser, ChooserOption
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.text_dialog import TextDialog
 
 SESSION = "--set"
@@ -55,7 +55,7 @@ class PolicyEditor(Finder[PolicyChange]):
         Binding("ctrl+n", "tool", "one for a tool", id="knobs.tool", priority=True),
     ]
 
-    def __init__(self, host: Host, asked: SessionSnapshot, ref: str, turned: Sequence[str] = ()) -> None:
+    def __init__(self, host: MainScreenApi, asked: SessionSnapshot, ref: str, turned: Sequence[str] = ()) -> None:
         """`ref`: the policy to start with; the session's knobs apply on top, and `turned` on top of those."""
         super().__init__(host)
         self._asked = asked

@@ -36,7 +36,7 @@ from workbench.sources.source import Source, as_source
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.text_dialog import TextDialog
 from workbench.wire.rewriting import Rewrite
 
@@ -80,7 +80,7 @@ def open_session_source(opened: OpenSession) -> Source:
     return as_source(opened.name, list(opened.events), is_file=opened.session is None)
 
 
-async def replay_request(host: Host, words: str) -> None:
+async def replay_request(host: MainScreenApi, words: str) -> None:
     """Show the request, ask whether it may cost that, and show the answers. Raises Refused if it cannot be sent."""
     options, wish = read_wish(words)
     if wish.number is None and host.request_shown is not None:
@@ -123,7 +123,7 @@ class ResendScreen(RequestItemsScreen[ResendChoice]):
         Binding("escape,q", "leave", "close; nothing is sent", id="resend.leave"),
     ]
 
-    def __init__(self, host: Host, found: RecordedRequest) -> None:
+    def __init__(self, host: MainScreenApi, found: RecordedRequest) -> None:
         dialect, model = found.request.dialect, found.model
         window = found.recorded.setup(found.recorded.marks[found.place].model).limits.window
         super().__init__(host, lambda: RequestEdit(dialect, model, found.body), found.body, window)
@@ -193,7 +193,7 @@ class ReplayScreen(ModalScreen[None]):
 
     row = query_one(HorizontalScroll)
 
-    def __init__(self, host: Host, job: ReplayJob) -> None:
+    def __init__(self, host: MainScreenApi, job: ReplayJob) -> None:
         super().__init__()
         self._host = host
         self._job = job

@@ -25,7 +25,7 @@ from workbench.proxy.editing import (
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.text_dialog import EditDialog, TextDialog
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import BodyItem, Rewrite
@@ -54,7 +54,7 @@ class RequestItemsScreen(Finder[T]):
         Binding("G,end", "end(True)", "the last", id="held.last", show=False),
     ]
 
-    def __init__(self, host: Host, make: Callable[[], RequestEdit], body: dict[str, Any], window: int) -> None:
+    def __init__(self, host: MainScreenApi, make: Callable[[], RequestEdit], body: dict[str, Any], window: int) -> None:
         """`make` counts the request; called in a thread."""
         super().__init__(host)
         self._make = make

@@ -27,8 +27,8 @@ from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.text_dialog import TextDialog
 
 LAST = 60
@@ -73,7 +73,7 @@ class SessionsScreen(Finder[SessionChoice]):
         Binding("ctrl+d", "delete", "delete", id="sessions.delete", priority=True),
     ]
 
-    def __init__(self, host: Host, opened: str) -> None:
+    def __init__(self, host: MainScreenApi, opened: str) -> None:
         """`opened`: the id of the open session."""
         super().__init__(host)
         self._store = host.services.store

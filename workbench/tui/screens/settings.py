@@ -15,8 +15,8 @@ from workbench.config.variables import is_secret_name
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 DEFAULT = "–"
 
@@ -85,7 +85,7 @@ class SettingsScreen(Finder[str]):
         Binding("ctrl+y", "copy", "copy the file's path", id="settings.copy", priority=True),
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host)
         self._settings = host.services.settings
         self._path = str(self._settings.file or config_dir() / FILE_NAME)

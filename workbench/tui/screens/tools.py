@@ -27,8 +27,8 @@ from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, para
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import has_words
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 KINDS = {
     "read": "looks only; never asks",
@@ -104,7 +104,7 @@ class ToolsScreen(Finder[None]):
         Binding("enter", "take", "on or off for this session; remove an approval", id="tools.switch", priority=True),
     ]
 
-    def __init__(self, host: Host, found: SessionTools) -> None:
+    def __init__(self, host: MainScreenApi, found: SessionTools) -> None:
         super().__init__(host)
         self._offered = found
         self._off = set(found.off)

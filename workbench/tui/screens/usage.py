@@ -20,7 +20,7 @@ from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of, f
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.usage.gathering import all_usage
 from workbench.usage.session_titles import session_titles
 from workbench.usage.usage_figures import FIGURES, UNKNOWN, dollars, limit_lines, price_note, shown_figures
@@ -83,7 +83,7 @@ class UsageScreen(Finder[str]):
         ),
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(host)
         self._table: UsageTable | None = None
         """None: still being read."""

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from textual.binding import Binding
 
 from workbench.config.errors import WrongCall
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.views.values import FILE
 
-Function = Callable[[Host, str], Awaitable[None] | None]
+Function = Callable[[MainScreenApi, str], Awaitable[None] | None]
 """Called with the argument as typed, without blanks around it."""
 Group = Literal["conversation", "context", "compaction", "session", "view", "program"]
 GROUPS: tuple[Group, ...] = ("conversation", "context", "compaction", "session", "view", "program")
@@ -46,7 +46,7 @@ class Command:
     """The argument of the slash command, as in `[NAME]`; required if it has no brackets."""
     arguments: Callable[[], Iterable[str]] | None = None
     """The possible arguments, for completion."""
-    why_not: Callable[[Host], str] | None = None
+    why_not: Callable[[MainScreenApi], str] | None = None
     """Why it cannot run now; empty if it can."""
     once: bool = False
     """Whether it is not started again while it runs, because it costs something or opens a screen of its own."""
@@ -67,12 +67,12 @@ class Completion(NamedTuple):
     """Whether it is complete and can be run."""
 
 
-def read_only(host: Host) -> str:
+def read_only(host: MainScreenApi) -> str:
     """Why nothing can be changed: the `why_not` of commands that change the session."""
     return host.model.state.read_only
 
 
-def read_only_session(host: Host) -> str:
+def read_only_session(host: MainScreenApi) -> str:
     """The same for a command that makes a session of a file only once it has seen that it has something to do."""
     why = host.model.state.read_only
     return "" if why == FILE else why
@@ -96,7 +96,7 @@ class Commands:
         slashes: tuple[str, ...] | None = None,
         argument: str = "",
         arguments: Callable[[], Iterable[str]] | None = None,
-        why_not: Callable[[Host], str] | None = None,
+        why_not: Callable[[MainScreenApi], str] | None = None,
         once: bool = False,
     ) -> Callable[[Function], Function]:
         """Register a function; `text` is its help. Its name is also its slash command, unless `slashes` is given."""

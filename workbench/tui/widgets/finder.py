@@ -23,9 +23,9 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import join_cells, one_line
 from workbench.tui.widgets.columns import Column, Row, header_line, row_line
-from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.input_line import FilterField
 from workbench.tui.widgets.key_names import key_names
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -107,7 +107,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
     about = query_one("#finder-about", Static)
     note = query_one("#finder-note", Static)
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: MainScreenApi) -> None:
         super().__init__(classes="finder")
         self.host = host
         self._rows: Sequence[Row] = ()

@@ -17,7 +17,7 @@ from workbench.tui.widgets.wrapped_lines import FigureTable
 Rows = Sequence[tuple[str, str]]
 
 
-class Report(ModalScreen[None]):
+class ReportScreen(ModalScreen[None]):
     """Names and values."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -16,12 +16,12 @@ from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import counted, printable_lines
 from workbench.log.events import Event
 from workbench.proxy import control
-from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
+from workbench.proxy.control import PolicyOrder, ProxyPolicy, RunningProxy, SessionPolicy
 from workbench.proxy.policy_notes import NO_PROXY
-from workbench.sources.on_the_way import Foresight, foresee_policy
+from workbench.sources.on_the_way import PolicyForecast, foresee_policy
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.host import Host
+from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -36,7 +36,7 @@ class PassingSession(NamedTuple):
     now: SessionPolicy
     events: Sequence[Event]
 
-    def ahead(self, host: Host, policy: WayPolicy | None) -> Foresight:
+    def ahead(self, host: MainScreenApi, policy: ProxyPolicy | None) -> PolicyForecast:
         """What a policy (None: no policy) would change from the next request on. Plans, so call it in a thread."""
         return foresee_policy(host.services, self.events, policy, self.now.policy)
 
@@ -47,19 +47,19 @@ def _written_elsewhere(opened: OpenSession) -> tuple[str, Sequence[Event]]:
     return (opened.session.id if is_passing and opened.session is not None else ""), tuple(opened.events)
 
 
-async def passing_session(host: Host) -> PassingSession | None:
+async def passing_session(host: MainScreenApi) -> PassingSession | None:
     """The open session, if a running proxy records it; None otherwise."""
     session, events = await host.from_session(_written_elsewhere)
     found = await host.in_background(lambda: control.find_session(session)) if session else None
     return None if found is None else PassingSession(*found, events)
 
 
-async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder) -> bool:
+async def set_on_the_way(host: MainScreenApi, passing: PassingSession, order: PolicyOrder) -> bool:
     """Show the effect, ask, and set the policy; returns False if the user wants it only as a what-if."""
     policy = {"set": order.policy, "default": passing.now.default}.get(order.do)
     name = "as all of this proxy" if order.do == "default" else "off" if policy is None else str(policy)
     answer = await host.show_and_wait(
-        WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set")
+        ProxyPolicyDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set")
     )
     if answer == "way":
         await _order(host, passing, order)
@@ -67,7 +67,7 @@ async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder
     return answer != "look"
 
 
-async def undo_on_the_way(host: Host) -> None:
+async def undo_on_the_way(host: MainScreenApi) -> None:
     """Undo the last batch, with the next one. Raises Refused."""
     passing = await passing_session(host)
     if passing is None:
@@ -79,11 +79,11 @@ async def undo_on_the_way(host: Host) -> None:
     )
 
 
-async def _order(host: Host, passing: PassingSession, order: PolicyOrder) -> SessionPolicy:
+async def _order(host: MainScreenApi, passing: PassingSession, order: PolicyOrder) -> SessionPolicy:
     return await host.in_background(lambda: control.order_policy(passing.proxy, passing.now.session, order))
 
 
-class WayDialog(ModalScreen[Answer]):
+class ProxyPolicyDialog(ModalScreen[Answer]):
     """Shows what a policy would change, with three answers; the default changes nothing."""
 
     BINDING_GROUP_TITLE = "A policy on the way"
@@ -93,7 +93,7 @@ class WayDialog(ModalScreen[Answer]):
         Binding("n,escape,enter,q", "answer('no')", "leave it", id="way.no"),
     ]
 
-    def __init__(self, name: str, host: Host, effect: Callable[[], str], is_look: bool) -> None:
+    def __init__(self, name: str, host: MainScreenApi, effect: Callable[[], str], is_look: bool) -> None:
         """`effect` computes what it would change; `is_look`: whether a what-if is possible."""
         super().__init__()
         self._title, self._host, self._effect, self._is_look = name, host, effect, is_look

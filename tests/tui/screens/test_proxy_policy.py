@@ -30,7 +30,7 @@ from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.tui.screens.held import HeldScreen
-from workbench.tui.screens.on_the_way import WayDialog
+from workbench.tui.screens.proxy_policy import ProxyPolicyDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -82,13 +82,13 @@ async def watched(
 async def test_it_is_set_after_what_it_would_change_was_shown(services: Services, size: tuple[int, int]) -> None:
     async with watched(services, 0, size) as (pilot, screen, asking, policies):
         screen.send_or_run(Send(WISH))
-        await until(lambda: isinstance(pilot.app.screen, WayDialog))
+        await until(lambda: isinstance(pilot.app.screen, ProxyPolicyDialog))
         await seen(pilot, "masks results of tools but for the last", "2 results masked", "are not read from the cache")
         await pilot.press("enter")
-        await until(lambda: not isinstance(pilot.app.screen, WayDialog))
+        await until(lambda: not isinstance(pilot.app.screen, ProxyPolicyDialog))
         assert not policies.is_on, "the default changes nothing"
         screen.send_or_run(Send(WISH))
-        await until(lambda: isinstance(pilot.app.screen, WayDialog))
+        await until(lambda: isinstance(pilot.app.screen, ProxyPolicyDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
@@ -104,11 +104,13 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
 async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
     async with watched(services, 600) as (pilot, screen, asking, policies):
         screen.send_or_run(Send(WISH))
-        await until(lambda: isinstance(pilot.app.screen, WayDialog))
+        await until(lambda: isinstance(pilot.app.screen, ProxyPolicyDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
-        await until(lambda: screen.model.state.compaction is not None and screen.model.state.compaction.way is not None)
+        await until(
+            lambda: screen.model.state.compaction is not None and screen.model.state.compaction.proxy_policy is not None
+        )
         await pilot.press("f9")
         await until(lambda: "undone: 3 results whole again from the next batch on" in told(pilot.app))
         assert await asking.ask(5) == [True, True, True, False, False]
@@ -128,7 +130,7 @@ async def test_the_list_of_policies_says_what_each_would_change_on_the_way(servi
         await narrowed(pilot, "codex")
         await seen(pilot, "on the way", "cuts results over 256 lines or 10,240 bytes")
         await pilot.press("enter")
-        await until(lambda: isinstance(pilot.app.screen, WayDialog))
+        await until(lambda: isinstance(pilot.app.screen, ProxyPolicyDialog))
         await pilot.press("l")
         await seen(pilot, "what-if codex")
         assert not policies.is_on, "it was only to be looked at"

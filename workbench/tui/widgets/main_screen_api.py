@@ -21,7 +21,7 @@ PaneName = Literal["chat", "context", "compaction"]
 PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
 
 
-class Host(Protocol):
+class MainScreenApi(Protocol):
     """The session, and a few things that the screen can do."""
 
     services: Services
