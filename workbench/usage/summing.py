@@ -12,7 +12,7 @@ from workbench.usage.once import counted_once
 from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
 from workbench.usage.session_sums import SessionSums, SummedSession
 from workbench.usage.usage_table import AgentLimit, UsageBucket, UsageSums, UsageTable
-from workbench.usage.usage_windows import FiveHours, five_hour_windows, hour_of
+from workbench.usage.usage_windows import HOUR, FiveHours, five_hour_windows, hour_end
 
 NO_DAY = ""
 _QUARTER = 900_000
@@ -28,11 +28,15 @@ class Summing:
 
     def sum_requests(self, used: SessionUse, requests: Sequence[RequestUse]) -> SessionSums:
         """The sums of requests of a session; one that is repeated counts once."""
-        catalogue, day_of = self._catalogue, self._day_of
+        if not requests:
+            return SessionSums()
+        day_of, find_model = self._day_of, self._catalogue.find_model
         has_windows = used.agent == agent_names.CLAUDE_CODE
         made: dict[tuple[str, ...], UsageSums] = {}
-        hours: dict[int, FiveHours] = {}
         keys: set[str] = set()
+        hours: dict[int, FiveHours] = {}
+        hour, end = FiveHours(0, 0), 0
+        info = find_model(requests[0].model)
         for use in requests:
             key, model, tools = use.key, use.model, use.tools
             at, prompt, cached, written, out = use.at, use.prompt, use.cached, use.written, use.out
@@ -40,7 +44,9 @@ class Summing:
                 if key in keys:
                     continue
                 keys.add(key)
-            cost = request_cost(catalogue, model, use.cost, prompt, cached, written, use.hour, out)[0]
+            if model != info.name:
+                info = find_model(model)
+            cost = request_cost(info, use.cost, prompt, cached, written, use.hour, out)[0]
             group = (day_of(at), model, tools[0] if tools else "", use.sub_agent)
             sums = made.get(group)
             if sums is None:
@@ -60,24 +66,16 @@ class Summing:
             else:
                 sums.cost += cost
             if has_windows and at:
-                hour = hour_of(at)
-                part = hours.get(hour)
-                if part is None:
-                    part = hours[hour] = FiveHours(at, at)
-                part.last = max(part.last, at)
-                part.start = min(part.start, at)
-                part.requests += 1
-                part.tokens += prompt + out
-                part.cost += cost or 0.0
-                part.uncosted += cost is None
-                part.unfinished += use.is_unfinished
+                if not end - HOUR < at <= end:
+                    end = hour_end(at)
+                    hour = hours.setdefault(end, FiveHours(at, at))
+                hour.add_request(at, prompt + out, cost, use.is_unfinished)
         agent, session, folder = used.agent, used.session, used.folder
         buckets = [
             UsageBucket(day, agent, session, folder, model, tool, sub_agent, sums)
             for (day, model, tool, sub_agent), sums in made.items()
         ]
-        first, last = (requests[0].at, requests[-1].at) if requests else (0, 0)
-        return SessionSums(first, last, [*keys], buckets, [*hours.values()])
+        return SessionSums(requests[0].at, requests[-1].at, [*keys], buckets, [*hours.values()])
 
     def make_table(self, sessions: Sequence[SummedSession]) -> UsageTable:
         """Sum up what the sessions used; a request that is in several of them counts once."""

@@ -29,6 +29,21 @@ class FiveHours(msgspec.Struct, array_like=True):
     unfinished: int = 0
     """Requests whose report was written before the answer ended."""
 
+    def add_request(self, at: int, tokens: int, cost: float | None, is_unfinished: bool) -> None:
+        """Add a request of the same hour."""
+        if at > self.last:
+            self.last = at
+        elif at < self.start:
+            self.start = at
+        self.requests += 1
+        self.tokens += tokens
+        if cost is None:
+            self.uncosted += 1
+        else:
+            self.cost += cost
+        if is_unfinished:
+            self.unfinished += 1
+
     @property
     def end(self) -> int:
         """When it ends."""
@@ -45,9 +60,9 @@ class FiveHours(msgspec.Struct, array_like=True):
         return bool(self.uncosted or self.unfinished)
 
 
-def hour_of(at: int) -> int:
-    """The hour that ends with this time or after it. No window ends within one."""
-    return -(-at // HOUR)
+def hour_end(at: int) -> int:
+    """The end of the hour that a time is in, or that ends with it. No window ends within such an hour."""
+    return -(-at // HOUR) * HOUR
 
 
 def five_hour_windows(hours: Iterable[FiveHours]) -> list[FiveHours]:
