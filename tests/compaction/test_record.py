@@ -176,6 +176,7 @@ def test_every_note_is_read() -> None:
     found = read_details(FULL)
     assert {name: getattr(found, name) for name in CompactionDetails.__dataclass_fields__} == FULL
     assert found.freed == 600
+    assert read_details({"tokens_before": 40, "tokens_after": 60}).freed == 0
 
 
 JUNK = st.one_of(st.none(), st.booleans(), st.lists(st.integers()), st.just(float("inf")), st.just(10**400))
@@ -219,6 +220,9 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
     assert found.freed == 1_200, "what was taken back frees nothing"
     assert found.cost == pytest.approx(0.02)
     assert found.uncosted == 2
+    unknown = count_metrics(read_record(number([*named_turns([1]), compaction(1, 2)])))
+    assert unknown.freed is None
+    assert count_metrics(Record()).freed == 0
 
 
 # A log that grows

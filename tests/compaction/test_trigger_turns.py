@@ -20,6 +20,7 @@ from workbench.log.events import (
     Compaction,
     Event,
     Failure,
+    Revert,
     UserMessage,
 )
 
@@ -186,6 +187,20 @@ def test_in_one_long_turn_a_failed_attempt_is_not_repeated_with_every_iteration(
     idle = [*begun, failure("nothing"), *iteration("x", "y")]
     found = decision(planned(idle, policy, limits), idle, policy.compaction, turn_over=False)
     assert found.action != "none", "then no attempt was made, and there is an iteration more to summarise"
+
+
+def test_after_an_undo_the_next_message_does_not_bring_the_compaction_back() -> None:
+    policy = preset("workbench")
+    limits = Limits(4_000, "option", 1_000, 0)
+    log: list[Body] = [*turns(40, 100), Compaction(1, 70, "s"), Revert(81)]
+    cases: list[tuple[list[Body], str]] = [([], "none"), ([UserMessage("q")], "none"), (turns(1), "compact")]
+    for following, action in cases:
+        now = [*log, *following]
+        made = planned(now, policy, limits)
+        assert any(row.state == "dropped" for row in made.items)
+        found = decision(made, now, policy.compaction, turn_over=len(following) != 1)
+        assert found.action == action
+        assert ("cool-down" in found.why) == (action == "none")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

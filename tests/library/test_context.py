@@ -78,6 +78,16 @@ async def test_a_compaction_that_is_due_is_made_and_undone() -> None:
         context.undo()
 
 
+async def test_a_compaction_by_hand_that_makes_the_request_longer_frees_nothing() -> None:
+    context = workbench.Context("codex", window=8_000)
+    context.extend([{"role": role, "content": "why"} for role in ("user", "assistant") * 4])
+    result = await context.compact()
+    assert result.made
+    assert result.tokens_after > result.tokens_before
+    assert result.freed == result.to_dict()["freed"] == 0
+    assert "(events 1 to 8, 0 tokens)" in context.undo()
+
+
 async def test_what_summarise_raises_reaches_the_caller_and_changes_nothing() -> None:
     context = workbench.Context("codex", window=8_000)
     context.extend(talk(14))

@@ -226,6 +226,10 @@ def test_unknown_dialects_and_policies_are_named() -> None:
         workbench.plan([], window=0)
     with pytest.raises(workbench.WorkbenchError, match="reserve: expected less than the window"):
         workbench.plan([], window=1_000, reserve=1_000)
+    with pytest.raises(workbench.WorkbenchError, match="thinking: expected True, False or None, got 'x'"):
+        workbench.plan([], thinking="x")  # type: ignore[arg-type]
+    with pytest.raises(workbench.WorkbenchError, match="thinking: expected True, False or None, got 0"):
+        workbench.Context(thinking=0)  # type: ignore[arg-type]
 
 
 def test_a_providers_own_tools_need_no_name() -> None:

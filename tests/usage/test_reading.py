@@ -35,6 +35,7 @@ from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import RateLimit, SessionUse, UsageEntry
 from workbench.usage.session_files import read_usage
+from workbench.usage.summing import Summing
 from workbench.usage.usage_lines import ReportLines, ReportSigns, parsed_line
 
 
@@ -252,7 +253,8 @@ def test_two_processes_read_what_one_reads(tmp_path: Path, monkeypatch: pytest.M
     with Services() as services:
         files = [*gathering.usage_files(services, "")]
         known = dict.fromkeys((file.path for file in files), None)
-        alone = reading._read_files(services, files, known)
+        summing = Summing(services.catalogue)
+        alone = reading._read_files(services, summing, files, known)
         monkeypatch.setattr(reading, "_MUCH", 0)
         monkeypatch.setattr(reading, "usable_cores", lambda: 2)
         started: list[Callable[[], bytes]] = []
@@ -262,7 +264,7 @@ def test_two_processes_read_what_one_reads(tmp_path: Path, monkeypatch: pytest.M
             return start_copy(action)
 
         monkeypatch.setattr(reading, "start_copy", start)
-        assert reading._read_files(services, files, known) == alone
+        assert reading._read_files(services, summing, files, known) == alone
         monkeypatch.setattr(reading, "start_copy", lambda _: lambda: b"broken")
-        assert reading._read_files(services, files, known) == alone
+        assert reading._read_files(services, summing, files, known) == alone
     assert started

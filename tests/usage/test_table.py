@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import permutations
 from pathlib import Path
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from usage.homes import claude_reply, codex_count, codex_header, codex_model, write_claude, write_codex
+from workbench.live.stamps import FileStamp
 from workbench.log.events import AssistantMessage, Body, Request, Setting, Usage, UserMessage
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.sources.services import Services
 from workbench.usage.gathering import all_usage
-from workbench.usage.records import RequestUse, SessionUse
+from workbench.usage.reading import summed_file
+from workbench.usage.records import RequestUse, SessionUse, UsageEntry
 from workbench.usage.stored_usage import read_stored_session
-from workbench.usage.summing import make_table
+from workbench.usage.summing import Summing
 from workbench.usage.usage_table import (
     DIMENSIONS,
     UsageTable,
@@ -28,7 +31,7 @@ from workbench.usage.usage_table import (
     total_row,
     week_of,
 )
-from workbench.usage.usage_windows import HOUR, LENGTH, five_hour_windows
+from workbench.usage.usage_windows import HOUR, LENGTH
 
 
 @pytest.fixture
@@ -40,6 +43,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def table() -> UsageTable:
     with Services() as services:
         return all_usage(services, "")
+
+
+def made_table(sessions: Sequence[SessionUse]) -> UsageTable:
+    summing = Summing(Catalogue())
+    file = summed_file(summing, UsageEntry(FileStamp(0, 0, 0), [*sessions]))
+    return summing.make_table([*file.summed_sessions()])
 
 
 def requests_of(found: UsageTable) -> dict[str, int]:
@@ -104,7 +113,7 @@ def test_a_request_in_an_agents_file_and_in_the_proxys_log_counts_once(tmp_path:
     with Store.open(tmp_path / "workbench.db") as store:
         other = passed(store, (AT + 20_000, report), (AT + 100_000, report))
     assert (other.agent, other.is_passed) == ("Claude Code", True)
-    found = make_table([own, other], Catalogue())
+    found = made_table([own, other])
     assert requests_of(found) == {"s1": 2, other.session: 1}
     # The agent wrote its report down before the answer had ended; the proxy saw the end.
     assert total_row(found.buckets).sums.out == 700 + 3 + 700
@@ -147,7 +156,7 @@ SESSIONS = st.lists(
 
 @given(SESSIONS)
 def test_every_way_to_group_has_the_same_total(sessions: list[SessionUse]) -> None:
-    found = make_table(sessions, Catalogue())
+    found = made_table(sessions)
     whole = total_row(found.buckets).sums
     for by in DIMENSIONS:
         rows = grouped(found.buckets, by)
@@ -159,25 +168,25 @@ def test_every_way_to_group_has_the_same_total(sessions: list[SessionUse]) -> No
 
 @given(SESSIONS)
 def test_the_order_of_files_changes_no_figure(sessions: list[SessionUse]) -> None:
-    counts = {total_row(make_table([*each], Catalogue()).buckets).sums.requests for each in permutations(sessions)}
+    counts = {total_row(made_table(each).buckets).sums.requests for each in permutations(sessions)}
     assert len(counts) == 1
 
 
 def test_an_unknown_price_is_unknown_and_not_zero() -> None:
     use = RequestUse(AT, "of nobody", 100, 0, 0, 0, 5, None, "a")
     known = replace(use, model="claude-sonnet-4-5", key="b", prompt=1_000_000)
-    [row] = grouped(make_table([SessionUse("pi", "s", "r", requests=[use])], Catalogue()).buckets, "agent")
+    [row] = grouped(made_table([SessionUse("pi", "s", "r", requests=[use])]).buckets, "agent")
     assert (row.sums.known_cost, row.sums.uncosted) == (None, 1)
-    [row] = grouped(make_table([SessionUse("pi", "s", "r", requests=[use, known])], Catalogue()).buckets, "agent")
+    [row] = grouped(made_table([SessionUse("pi", "s", "r", requests=[use, known])]).buckets, "agent")
     assert (row.sums.known_cost or 0) > 1
-    silent = make_table([SessionUse("Cursor", "s", "r", silent_since=AT)], Catalogue())
+    silent = made_table([SessionUse("Cursor", "s", "r", silent_since=AT)])
     [row] = grouped(silent.buckets, "agent")
     assert (row.sums.is_known, row.sums.known_cost, row.last_day != "") == (False, None, True)
 
 
 def test_days_are_those_of_the_users_time_zone_and_weeks_begin_on_mondays() -> None:
     use = RequestUse(AT, "gpt-5.4", 100, 0, 0, 0, 5, None, "a")
-    found = make_table([SessionUse("pi", "s", "r", requests=[use])], Catalogue())
+    found = made_table([SessionUse("pi", "s", "r", requests=[use])])
     day = datetime.fromtimestamp(AT / 1000).date()
     [row] = grouped(found.buckets, "day")
     assert row.name == day.isoformat()
@@ -187,11 +196,23 @@ def test_days_are_those_of_the_users_time_zone_and_weeks_begin_on_mondays() -> N
     assert chosen_buckets(found.buckets, since="2999-01-01") == []
 
 
-@given(st.lists(st.integers(AT, AT + 4 * 86_400_000), min_size=1))
-def test_windows_hold_every_request_and_are_never_longer_than_five_hours(times: list[int]) -> None:
-    windows = five_hour_windows([(RequestUse(at, "m", 1, 0, 0, 0, 1, None, ""), 0.5) for at in times])
-    assert sum(each.requests for each in windows) == len(times)
+MINUTES = st.integers(0, 4 * 24 * 60) | st.integers(0, 4 * 24).map(lambda hour: 60 * hour)
+
+
+@given(st.lists(st.lists(MINUTES, min_size=1), min_size=1, max_size=4))
+def test_windows_hold_every_request_and_are_never_longer_than_five_hours(sessions: list[list[int]]) -> None:
+    def session(number: int, minutes: list[int]) -> SessionUse:
+        uses = [RequestUse(AT + at * 60_000, "m", 1, 0, 0, 0, 1, 0.5, "") for at in minutes]
+        return SessionUse("Claude Code", f"s{number}", "r", requests=uses)
+
+    windows = made_table([session(number, minutes) for number, minutes in enumerate(sessions)]).windows
+    expected: list[list[int]] = []
+    for at in sorted(AT + each * 60_000 for minutes in sessions for each in minutes):
+        if not expected or at - expected[-1][0] > LENGTH or at - expected[-1][1] > LENGTH:
+            expected.append([at // HOUR * HOUR, at, 0])
+        expected[-1][1:] = [at, expected[-1][2] + 1]
+    assert [[each.start, each.last, each.requests] for each in windows] == expected
     for each in windows:
         assert each.start % HOUR == 0
         assert each.start <= each.last <= each.start + LENGTH
-    assert [each.start for each in windows] == sorted({each.start for each in windows})
+        assert (each.tokens, each.cost) == (2 * each.requests, 0.5 * each.requests)

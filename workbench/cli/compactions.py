@@ -198,7 +198,7 @@ def _counters(counted: CompactionMetrics) -> Iterator[str]:
     if counted.made:
         yield ""
         yield f"made      {counted.made} ({_counts(counted.by_status)}), by trigger: {_counts(counted.by_trigger)}"
-        freed = f"{counted.freed:,} tokens" if counted.freed else "not recorded"
+        freed = "not recorded" if counted.freed is None else f"{counted.freed:,} tokens"
         yield f"freed     {freed}; {counted.digests} without a model"
         unknown = f", and {counted.uncosted} at an unknown cost" if counted.uncosted else ""
         yield "cost      unknown" if counted.cost is None else f"cost      ${counted.cost:.4f}{unknown}"

@@ -35,8 +35,8 @@ class CompactionMetrics:
     """Of those that recorded it; None if none did. Likewise the next two."""
     ratios: FigureSpread | None
     scores: FigureSpread | None
-    freed: int
-    """Tokens, without undone compactions, which free nothing."""
+    freed: int | None
+    """Tokens, without undone compactions, which free nothing; None if none recorded it."""
     cost: float | None
     """Dollars, as far as known; None if nothing is known."""
     uncosted: int
@@ -46,6 +46,7 @@ class CompactionMetrics:
 def count_metrics(found: CompactionRecord) -> CompactionMetrics:
     noted = [entry.details for entry in found.entries]
     cost = sum(each.cost or 0.0 for each in noted)
+    freed = [0 if each.status == "reverted" else each.details.freed for each in found.entries]
     uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)
     return CompactionMetrics(
         made=len(noted),
@@ -56,7 +57,7 @@ def count_metrics(found: CompactionRecord) -> CompactionMetrics:
         seconds=_spread(each.seconds for each in noted),
         ratios=_spread(each.ratio for each in noted),
         scores=_spread(each.score for each in noted),
-        freed=sum(entry.details.freed or 0 for entry in found.entries if entry.status != "reverted"),
+        freed=None if freed and all(each is None for each in freed) else sum(each or 0 for each in freed),
         cost=cost if cost or not uncosted else None,
         uncosted=uncosted,
     )

@@ -70,10 +70,10 @@ class CompactionDetails:
 
     @property
     def freed(self) -> int | None:
-        """How much smaller the request became."""
+        """How much smaller the request became; 0 if it did not, as a compaction by hand may do."""
         if self.tokens_before is None or self.tokens_after is None:
             return None
-        return self.tokens_before - self.tokens_after
+        return max(0, self.tokens_before - self.tokens_after)
 
 
 _MOST = 10**18

@@ -326,9 +326,10 @@ def _goes_on(record: CompactionRecord, turn_over: bool) -> bool:
     """Whether a turn that was compacted went on, and so has new things to summarise.
 
     One long turn of an agent may outgrow the window several times. The cool-down, which counts turns, would then let
-    its iterations be dropped silently.
+    its iterations be dropped silently. After an undo it holds: the user does not want the compaction back at once.
     """
-    return not turn_over and record.attempts == 0 and record.tried == record.reshaped
+    made = record.entries[-1].event.seq if record.entries else 0
+    return not turn_over and record.attempts == 0 and record.tried == made
 
 
 def _by_attempts(record: CompactionRecord) -> str:

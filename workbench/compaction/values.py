@@ -215,8 +215,8 @@ class SummaryDraft:
 
     @property
     def freed(self) -> int:
-        """How much smaller the request becomes."""
-        return self.preview.tokens_before - self.tokens_after
+        """How much smaller the request becomes; 0 if it does not."""
+        return max(0, self.preview.tokens_before - self.tokens_after)
 
     @property
     def ratio(self) -> float:

@@ -75,7 +75,7 @@ class Context:
         A session that is there is continued.
         """
         self._lock = RLock()
-        self._setup = setup_for_call(policy, model, window, reserve, **knobs)
+        self._setup = setup_for_call(policy, model, window, reserve, thinking, **knobs)
         self._chosen = chosen_policy(policy, **knobs)
         self._asked_thinking = thinking
         head: list[Body] = [*read_system(system), *read_tools(tools)]

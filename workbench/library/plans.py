@@ -171,7 +171,7 @@ def plan_messages(
     answer. `thinking`: whether the model's thinking is sent back; None: as the dialect's clients do. `knobs`: see
     `policy`. Raises BadMessage with the path of a value that is not a message.
     """
-    setup = setup_for_call(policy, model, window, reserve, **knobs)
+    setup = setup_for_call(policy, model, window, reserve, thinking, **knobs)
     events = numbered([*read_system(system), *read_tools(tools)])
     head = given_head(system, tools)
     reader = MessageReader(known_dialect(dialect), likely=head.dialect)

@@ -88,11 +88,18 @@ def _catalogue() -> Catalogue:
 
 
 def setup_for_call(
-    chosen: str | ChosenPolicy, model: str, window: int | None, reserve: int | None = None, **knobs: Any
+    chosen: str | ChosenPolicy,
+    model: str,
+    window: int | None,
+    reserve: int | None = None,
+    thinking: bool | None = None,
+    **knobs: Any,
 ) -> Setup:
-    """The setup for one call of the library."""
+    """The setup for one call of the library. `thinking` is only checked: it is no part of a setup."""
     made = policy(chosen, **knobs)
     _check_model(model)
+    if thinking is not None and not isinstance(thinking, bool):
+        raise WrongCall(f"thinking: expected True, False or None, got {thinking!r}")
     for name, value in (("window", window), ("reserve", reserve)):
         if value is not None and (type(value) is not int or value < (name == "window")):
             raise WrongCall(f"{name}: expected a whole number of tokens, got {value!r}")

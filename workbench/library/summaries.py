@@ -71,8 +71,8 @@ class CompactionResult:
 
     @property
     def freed(self) -> int:
-        """The tokens by which the request became smaller."""
-        return self.tokens_before - self.tokens_after
+        """The tokens by which the request became smaller; 0 if it did not."""
+        return max(0, self.tokens_before - self.tokens_after)
 
     def _repr_html_(self) -> str:
         lost = [fact.text for fact in self.lost]

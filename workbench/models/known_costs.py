@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from workbench.models.catalogue import Catalogue  # late: a kept table of usage needs no prices
+    from workbench.models.catalogue import ModelInfo  # late: a kept table of usage needs no prices
 
 CostSource = Literal["reported", "prices", "unknown"]
 
@@ -27,8 +27,7 @@ def known_part(cost: float, requests: int, uncosted: int) -> float | None:
 
 
 def request_cost(
-    catalogue: Catalogue,
-    model: str,
+    model: ModelInfo,
     reported: float | None,
     prompt: int,
     cached: int,
@@ -41,8 +40,8 @@ def request_cost(
     Agents write 0 if they know no price, so a reported 0 counts only for models that are free. `hour`: the part of what
     was written to the cache that is kept for an hour.
     """
-    info = catalogue.find_model(model).for_request(prompt)
-    if reported or (reported is not None and (info.input_price == 0 or model.endswith(":free"))):
+    info = model.for_request(prompt)
+    if reported or (reported is not None and (info.input_price == 0 or info.name.endswith(":free"))):
         return reported, "reported"
     # Cached and written tokens are part of the prompt: the rest is paid in full.
     plain = prompt - cached - written

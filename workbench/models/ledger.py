@@ -220,7 +220,7 @@ class Ledger:
         estimate = usage.estimate or self._estimates.get(seq, 0)
         prompt = estimate if usage.prompt is None else usage.prompt
         tokens = (prompt, usage.cached, usage.cache_write, usage.cache_hour, usage.completion)
-        cost, source = request_cost(self._catalogue, usage.model, usage.cost, *tokens)
+        cost, source = request_cost(self._catalogue.find_model(usage.model), usage.cost, *tokens)
         row = LedgerRow(
             seq=seq,
             turn=self._turn,

@@ -14,16 +14,16 @@ from workbench.wire.values import dict_in, list_in, number_in, text_in
 SIGNS = ReportSigns(
     1_024,
     (
-        b'message","role":"assistant"',
-        b'assistant","message":{',
-        b'progress","data":{"message":{"type":"assistant"',
+        b'"type":"message","role":"assistant"',
+        b'"type":"assistant","message":{',
+        b'"type":"progress","data":{"message":{"type":"assistant"',
     ),
     (
-        b'user","message":{"role":"user"',
-        b'progress","data":{"type":"bash_progress"',
-        b'progress","data":{"message":{"type":"user"',
-        b'progress","data":{"type":"hook_progress"',
-        b'progress","data":{"type":"mcp_progress"',
+        b'"type":"user","message":{"role":"user"',
+        b'"type":"progress","data":{"type":"bash_progress"',
+        b'"type":"progress","data":{"message":{"type":"user"',
+        b'"type":"progress","data":{"type":"hook_progress"',
+        b'"type":"progress","data":{"type":"mcp_progress"',
     ),
     (b'"usage"', b'"compact_boundary"'),
 )

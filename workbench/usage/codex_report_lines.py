@@ -7,16 +7,16 @@ from msgspec import field
 
 from workbench.usage.usage_lines import ReportSigns
 
-_ITEM, _EVENT = b'response_item","payload":{"type":"', b'event_msg","payload":{"type":"'
+_ITEM, _EVENT = b'"type":"response_item","payload":{"type":"', b'"type":"event_msg","payload":{"type":"'
 SIGNS = ReportSigns(
     120,
     (
         _EVENT + b'token_count"',
         _ITEM + b'function_call"',
         _ITEM + b'custom_tool_call"',
-        b'turn_context","payload":',
-        b'compacted","payload":',
-        b'session_meta","payload":',
+        b'"type":"turn_context","payload":',
+        b'"type":"compacted","payload":',
+        b'"type":"session_meta","payload":',
     ),
     (
         _ITEM + b'reasoning"',

@@ -59,10 +59,10 @@ class KeptUsage:
             return None if data is None else self._entries.decode(data)
         return None
 
-    def keep_file(self, path: str, entry: UsageEntry) -> None:
-        """Keep what was read of a file."""
-        with suppress(UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of 65 bits
-            self._new.append((path.encode().decode(), _checked_data(msgspec.msgpack.encode(entry))))
+    def keep_file(self, path: str, entry: bytes) -> None:
+        """Keep what was read of a file, as `encoded_entry` gives it; nothing if that is empty."""
+        with suppress(UnicodeEncodeError):  # half a surrogate pair
+            self._new += [(path.encode().decode(), _checked_data(entry))] if entry else []
 
     def load_title(self, ref: str, stamp: FileStamp) -> str | None:
         """The title of a session, if its file has not changed since it was kept."""
@@ -112,6 +112,14 @@ class KeptUsage:
             if isinstance(data, bytes) and _check(data[_CHECK:]) == data[:_CHECK]:
                 return data[_CHECK:]
         return None
+
+
+def encoded_entry(entry: UsageEntry) -> bytes:
+    """What was read of a file, as it is kept; empty if that is not possible."""
+    try:
+        return msgspec.msgpack.encode(entry)
+    except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of 65 bits
+        return b""
 
 
 def _checked_data(data: bytes) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from workbench.usage.records import RequestUse, SessionUse
+from workbench.usage.records import RequestUse
+from workbench.usage.session_sums import SummedSession
 
 LATER = 60_000
 """Milliseconds between the answer and the agent's own record of it, at most."""
@@ -15,44 +16,53 @@ _MOST_STEPS = 50
 """From a sub-agent to its session, or from a fork to the first of them."""
 
 
-class CountedRequests(NamedTuple):
-    """Requests that count, and whose they are."""
+class CountedSession(NamedTuple):
+    """A session, and which of its requests count."""
 
-    agent: str
-    session: str
-    folder: str
-    uses: list[RequestUse]
+    session: SummedSession
+    owner: str
+    """The session that they count for."""
+    requests: list[RequestUse] | None
+    """None: all of them, as they are."""
 
 
-def counted_once(sessions: Sequence[SessionUse]) -> Iterator[CountedRequests]:
+def counted_once(sessions: Sequence[SummedSession]) -> Iterator[CountedSession]:
     """The requests of all sessions, without copies.
 
     The agent's file says who asked, and the proxy has the figures: some agents write down the report on an answer
     before it has ended.
     """
-    files = sorted((each for each in sessions if not each.is_passed), key=_age)
-    origins = {each.session: each.copied_from for each in files if each.copied_from}
-    owners = {each.session: each.belongs_to for each in files if each.belongs_to}
-    passed = _PassedRequests([each for each in sessions if each.is_passed])
+    files = sorted((each for each in sessions if not each.used.is_passed), key=_age)
+    origins = {each.used.session: each.used.copied_from for each in files if each.used.copied_from}
+    owners = {each.used.session: each.used.belongs_to for each in files if each.used.belongs_to}
+    passed = _PassedRequests([each for each in sessions if each.used.is_passed])
     seen: dict[tuple[str, str], set[str]] = {}
-    for used in files:
+    for session in files:
+        used, own = session.used, session.sums.keys
         first, owner = _first(used.session, origins), _first(used.session, owners)
         # Totals of a thread, as Codex has them, name a request within the thread only.
         keys = seen.setdefault((used.agent, first if used.state.get("header") else ""), set())
-        uses = []
-        for use in used.requests:
-            if use.key and use.key in keys:
-                continue
-            keys.add(use.key)
-            uses.append(use)
-        yield CountedRequests(used.agent, owner, used.folder, passed.with_figures(uses))
+        requests = None
+        if passed.has_figures or not keys.isdisjoint(own):
+            requests = passed.with_figures(_new_requests(session, keys))
+        else:
+            keys.update(own)
+        yield CountedSession(session, owner, requests)
     yield from passed.left()
 
 
-def _age(used: SessionUse) -> tuple[int, int, str]:
+def _new_requests(session: SummedSession, keys: set[str]) -> Iterator[RequestUse]:
+    """The requests of a session that no other had; their keys are added."""
+    for use in session.load_requests():
+        if use.key and use.key in keys:
+            continue
+        keys.add(use.key)
+        yield use
+
+
+def _age(session: SummedSession) -> tuple[int, int, str]:
     """The first of two files with the same beginning is the one that ended first."""
-    times = [each.at for each in used.requests]
-    return (times[0], times[-1], used.ref) if times else (0, 0, used.ref)
+    return session.sums.first, session.sums.last, session.used.ref
 
 
 def _first(session: str, before: Mapping[str, str]) -> str:
@@ -66,22 +76,27 @@ def _first(session: str, before: Mapping[str, str]) -> str:
 class _PassedRequests:
     """What the proxy recorded, to be found by its figures."""
 
-    def __init__(self, sessions: Sequence[SessionUse]) -> None:
-        self._sessions = sessions
+    def __init__(self, sessions: Sequence[SummedSession]) -> None:
+        self._sessions = [(each, each.load_requests()) for each in sessions]
         self._used: set[tuple[int, int]] = set()
         self._places: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
         keys: set[str] = set()
-        for at, used in enumerate(sessions):
-            for number, use in enumerate(used.requests):
+        for at, (_, requests) in enumerate(self._sessions):
+            for number, use in enumerate(requests):
                 if use.key in keys:  # a fork of ours
                     self._used.add((at, number))
                 elif use.prompt:
                     self._places.setdefault(_figures(use), []).append((at, number))
                 keys.add(use.key)
 
-    def with_figures(self, uses: list[RequestUse]) -> list[RequestUse]:
+    @property
+    def has_figures(self) -> bool:
+        """Whether requests have passed the proxy."""
+        return bool(self._places)
+
+    def with_figures(self, requests: Iterable[RequestUse]) -> list[RequestUse]:
         """Requests of a file, those that have passed the proxy with its figures."""
-        return [self._with_own_figures(use) for use in uses] if self._places else uses
+        return [self._with_own_figures(use) for use in requests]
 
     def _with_own_figures(self, use: RequestUse) -> RequestUse:
         places = self._places.get(_figures(use), ())
@@ -94,14 +109,14 @@ class _PassedRequests:
         cost = use.cost if use.cost is not None else found.cost
         return msgspec.structs.replace(use, out=max(use.out, found.out), cost=cost, is_unfinished=False)
 
-    def left(self) -> Iterator[CountedRequests]:
+    def left(self) -> Iterator[CountedSession]:
         """Those that are in no file."""
-        for at, used in enumerate(self._sessions):
-            uses = [use for number, use in enumerate(used.requests) if (at, number) not in self._used]
-            yield CountedRequests(used.agent, used.session, used.folder, uses)
+        for at, (session, requests) in enumerate(self._sessions):
+            left = [use for number, use in enumerate(requests) if (at, number) not in self._used]
+            yield CountedSession(session, session.used.session, left)
 
     def _at(self, place: tuple[int, int]) -> RequestUse:
-        return self._sessions[place[0]].requests[place[1]]
+        return self._sessions[place[0]][1][place[1]]
 
 
 def _figures(use: RequestUse) -> tuple[int, int, int]:

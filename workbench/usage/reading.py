@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,51 +13,79 @@ from workbench.config.system import start_copy, usable_cores
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
-from workbench.usage.kept_usage import KeptUsage
-from workbench.usage.records import SessionUse, UsageEntry, UsageFile
+from workbench.usage.kept_usage import KeptUsage, encoded_entry
+from workbench.usage.records import RequestUse, SessionUse, UsageEntry, UsageFile
 from workbench.usage.session_files import is_read_quickly, read_usage
-from workbench.usage.summing import make_table
+from workbench.usage.session_sums import SessionSums, SummedSession
+from workbench.usage.summing import Summing
 from workbench.usage.usage_table import UsageTable
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSession
 
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[UsageEntry | None])
 _MUCH = 64 * 1024 * 1024
 """Bytes from which on a second process is worth its start."""
+
+
+class SummedFile(msgspec.Struct, array_like=True, gc=False):
+    """What a file reports. This is what one process hands to the other."""
+
+    data: bytes
+    """All of it, for the cache; empty if it cannot be kept."""
+    sessions: list[SessionUse]
+    """Without their requests, if `data` has them."""
+    sums: list[SessionSums]
+
+    def summed_sessions(self) -> Iterator[SummedSession]:
+        """The sessions with their sums."""
+        for at, (used, sums) in enumerate(zip(self.sessions, self.sums, strict=True)):
+            yield SummedSession(used, sums, partial(self._load_requests, at))
+
+    def _load_requests(self, at: int) -> list[RequestUse]:
+        return (_ENTRIES.decode(self.data).sessions if self.data else self.sessions)[at].requests
+
+
+_ENTRIES = msgspec.msgpack.Decoder(UsageEntry)
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[SummedFile | None])
 
 
 def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *, has_store: bool) -> UsageTable:
     """What these files and our own store report."""
     with collector_paused():
-        return make_table(_all_sessions(services, kept, files, has_store=has_store), services.catalogue)
+        summing = Summing(services.catalogue)
+        known = {file.path: kept.load_file(file.path) for file in files}
+        missing = [file for file in files if not _is_known(known[file.path], file)]
+        found = dict(zip(missing, _read_files(services, summing, missing, known), strict=True))
+        sessions: list[SummedSession] = []
+        for file in files:
+            entry = known[file.path]
+            read = found[file] if file in found else summed_file(summing, entry) if entry is not None else None
+            if read is not None:
+                sessions += read.summed_sessions()
+                kept.keep_file(file.path, read.data)
+        if has_store:
+            sessions += summed_file(summing, UsageEntry(FileStamp(0, 0, 0), _stored(services, kept))).summed_sessions()
+        return summing.make_table(sessions)
 
 
-def _all_sessions(
-    services: Services, kept: KeptUsage, files: Sequence[UsageFile], *, has_store: bool
-) -> list[SessionUse]:
-    entries = {file.path: kept.load_file(file.path) for file in files}
-    missing = [file for file in files if not _is_known(entries[file.path], file)]
-    for file, entry in zip(missing, _read_files(services, missing, entries), strict=True):
-        entries[file.path] = entry
-        if entry is not None:
-            kept.keep_file(file.path, entry)
-    sessions = [each for entry in entries.values() if entry is not None for each in entry.sessions]
-    if has_store:
-        sessions += _stored(services, kept)
-    return sessions
+def summed_file(summing: Summing, entry: UsageEntry, data: bytes = b"") -> SummedFile:
+    """What a file reports, with the sums. `data`: the same for the cache; then the requests are left out here."""
+    sums = [summing.sum_requests(used, used.requests) for used in entry.sessions]
+    sessions = [msgspec.structs.replace(used, requests=[]) for used in entry.sessions] if data else entry.sessions
+    return SummedFile(data, sessions, sums)
 
 
 def _read_files(
-    services: Services, files: Sequence[UsageFile], known: Mapping[str, UsageEntry | None]
-) -> list[UsageEntry | None]:
+    services: Services, summing: Summing, files: Sequence[UsageFile], known: Mapping[str, UsageEntry | None]
+) -> list[SummedFile | None]:
     """What each file reports; None if it cannot be read. Where there is much to read, two processes share it."""
 
     def session_at(ref: str) -> AgentSession | None:
         return services.agents.session_at(ref)  # the finder loads the readers of all formats: only if it is needed
 
-    def read_one(file: UsageFile) -> UsageEntry | None:
-        return read_usage(file.path, file.agent, file.stamp, known[file.path], session_at)
+    def read_one(file: UsageFile) -> SummedFile | None:
+        entry = read_usage(file.path, file.agent, file.stamp, known[file.path], session_at)
+        return None if entry is None else summed_file(summing, entry, encoded_entry(entry))
 
     mine, others = _halves(files)
     answer = start_copy(lambda: _ENCODER.encode([read_one(file) for file in others])) if others else None
@@ -67,7 +96,7 @@ def _read_files(
         theirs = _DECODER.decode(answer())
     except msgspec.MsgspecError:
         theirs = [read_one(file) for file in others]
-    found |= {file.path: entry for file, entry in zip(others, theirs, strict=True)}
+    found |= {file.path: read for file, read in zip(others, theirs, strict=True)}
     return [found[file.path] for file in files]
 
 
@@ -106,6 +135,6 @@ def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
         known = kept.load_file(f"session {info.id}")
         if known is None or known.stamp != stamp:
             known = UsageEntry(stamp, [read_stored_session(store, info)])
-            kept.keep_file(f"session {info.id}", known)
+            kept.keep_file(f"session {info.id}", encoded_entry(known))
         found += known.sessions
     return found

@@ -8,37 +8,98 @@ from datetime import datetime
 from workbench.models.catalogue import Catalogue
 from workbench.models.known_costs import request_cost
 from workbench.traces import agent_names
-from workbench.usage.once import CountedRequests, counted_once
-from workbench.usage.records import CompactionUse, RateLimit, SessionUse
+from workbench.usage.once import counted_once
+from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
+from workbench.usage.session_sums import SessionSums, SummedSession
 from workbench.usage.usage_table import AgentLimit, UsageBucket, UsageSums, UsageTable
-from workbench.usage.usage_windows import five_hour_windows
+from workbench.usage.usage_windows import HOUR, FiveHours, five_hour_windows, hour_end
 
 NO_DAY = ""
 _QUARTER = 900_000
 """Milliseconds; days begin at a quarter of an hour in every time zone."""
 
 
-def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTable:
-    """Sum up what the sessions used; a request that is in several of them counts once."""
-    made: dict[tuple[str, ...], UsageBucket] = {}
-    day_of = day_finder()
-    claude = []
-    for counted in counted_once(sessions):
-        costs = [
-            request_cost(catalogue, use.model, use.cost, use.prompt, use.cached, use.written, use.hour, use.out)[0]
-            for use in counted.uses
+class Summing:
+    """Adds up requests, with their costs and their days, and makes the table of the sums."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._day_of = day_finder()
+
+    def sum_requests(self, used: SessionUse, requests: Sequence[RequestUse]) -> SessionSums:
+        """The sums of requests of a session; one that is repeated counts once."""
+        if not requests:
+            return SessionSums()
+        day_of, find_model = self._day_of, self._catalogue.find_model
+        has_windows = used.agent == agent_names.CLAUDE_CODE
+        made: dict[tuple[str, ...], UsageSums] = {}
+        keys: set[str] = set()
+        hours: dict[int, FiveHours] = {}
+        hour, end = FiveHours(0, 0), 0
+        info = find_model(requests[0].model)
+        for use in requests:
+            key, model, tools = use.key, use.model, use.tools
+            at, prompt, cached, written, out = use.at, use.prompt, use.cached, use.written, use.out
+            if key:
+                if key in keys:
+                    continue
+                keys.add(key)
+            if model != info.name:
+                info = find_model(model)
+            cost = request_cost(info, use.cost, prompt, cached, written, use.hour, out)[0]
+            group = (day_of(at), model, tools[0] if tools else "", use.sub_agent)
+            sums = made.get(group)
+            if sums is None:
+                sums = made[group] = UsageSums()
+            fresh = prompt - cached - written
+            sums.requests += 1
+            sums.fresh += fresh if fresh > 0 else 0
+            sums.cached += cached
+            sums.written += written
+            sums.out += out
+            if tools:
+                sums.calls += len(tools)
+            if use.is_unfinished:
+                sums.unfinished += 1
+            if cost is None:
+                sums.uncosted += 1
+            else:
+                sums.cost += cost
+            if has_windows and at:
+                if not end - HOUR < at <= end:
+                    end = hour_end(at)
+                    hour = hours.setdefault(end, FiveHours(at, at))
+                hour.add_request(at, prompt + out, cost, use.is_unfinished)
+        agent, session, folder = used.agent, used.session, used.folder
+        buckets = [
+            UsageBucket(day, agent, session, folder, model, tool, sub_agent, sums)
+            for (day, model, tool, sub_agent), sums in made.items()
         ]
-        _add_requests(made, counted, costs, day_of)
-        if counted.agent == agent_names.CLAUDE_CODE:
-            claude += [each for each in zip(counted.uses, costs, strict=True) if each[0].at]
-    compacted = {used.session: {each.at for each in used.compactions} for used in sessions if used.compactions}
-    for used in sessions:
-        for compaction in _compactions_once(used, compacted.get(used.copied_from, set())):
-            _bucket(made, day_of(compaction.at), used, compaction.model).sums.compactions += 1
-        if used.silent_since:
-            _bucket(made, day_of(used.silent_since), used, "").sums.silent += 1
-    refs = {used.session: used.ref for used in reversed(sessions) if not used.belongs_to}
-    return UsageTable([*made.values()], refs, five_hour_windows(claude), _last_limits(sessions))
+        return SessionSums(requests[0].at, requests[-1].at, [*keys], buckets, [*hours.values()])
+
+    def make_table(self, sessions: Sequence[SummedSession]) -> UsageTable:
+        """Sum up what the sessions used; a request that is in several of them counts once."""
+        made: dict[tuple[str, ...], UsageBucket] = {}
+        hours: list[FiveHours] = []
+        for session, owner, requests in counted_once(sessions):
+            sums = session.sums if requests is None else self.sum_requests(session.used, requests)
+            hours += sums.hours
+            for each in sums.buckets:
+                each.session = owner
+                _add_bucket(made, each)
+        heads = [each.used for each in sessions]
+        compacted = {used.session: {each.at for each in used.compactions} for used in heads if used.compactions}
+        for used in heads:
+            for compaction in _compactions_once(used, compacted.get(used.copied_from, set())):
+                _add_bucket(made, self._bucket(compaction.at, used, compaction.model, UsageSums(compactions=1)))
+            if used.silent_since:
+                _add_bucket(made, self._bucket(used.silent_since, used, "", UsageSums(silent=1)))
+        refs = {used.session: used.ref for used in reversed(heads) if not used.belongs_to}
+        return UsageTable([*made.values()], refs, five_hour_windows(hours), _last_limits(heads))
+
+    def _bucket(self, at: int, used: SessionUse, model: str, sums: UsageSums) -> UsageBucket:
+        session = used.belongs_to or used.session
+        return UsageBucket(self._day_of(at), used.agent, session, used.folder, model, "", "", sums)
 
 
 def day_finder() -> Callable[[int], str]:
@@ -57,42 +118,11 @@ def day_finder() -> Callable[[int], str]:
     return day_of
 
 
-def _add_requests(
-    made: dict[tuple[str, ...], UsageBucket],
-    counted: CountedRequests,
-    costs: Sequence[float | None],
-    day_of: Callable[[int], str],
-) -> None:
-    agent, session, folder, uses = counted
-    known: dict[tuple[str, ...], UsageSums] = {}
-    for use, cost in zip(uses, costs, strict=True):
-        tools = use.tools
-        key = (day_of(use.at), use.model, tools[0] if tools else "", use.sub_agent)
-        sums = known.get(key)
-        if sums is None:
-            day, model, tool, sub_agent = key
-            full = (day, agent, session, folder, model, tool, sub_agent)
-            sums = known[key] = made.setdefault(full, UsageBucket(*full, UsageSums())).sums
-        cached, written = use.cached, use.written
-        fresh = use.prompt - cached - written
-        sums.requests += 1
-        sums.fresh += fresh if fresh > 0 else 0
-        sums.cached += cached
-        sums.written += written
-        sums.out += use.out
-        if tools:
-            sums.calls += len(tools)
-        if use.is_unfinished:
-            sums.unfinished += 1
-        if cost is None:
-            sums.uncosted += 1
-        else:
-            sums.cost += cost
-
-
-def _bucket(made: dict[tuple[str, ...], UsageBucket], day: str, used: SessionUse, model: str) -> UsageBucket:
-    key = (day, used.agent, used.belongs_to or used.session, used.folder, model, "", "")
-    return made.setdefault(key, UsageBucket(*key, UsageSums()))
+def _add_bucket(made: dict[tuple[str, ...], UsageBucket], each: UsageBucket) -> None:
+    key = (each.day, each.agent, each.session, each.folder, each.model, each.tool, each.sub_agent)
+    known = made.setdefault(key, each)
+    if known is not each:
+        known.sums.add_sums(each.sums)
 
 
 def _compactions_once(used: SessionUse, copied: Container[int]) -> Iterator[CompactionUse]:

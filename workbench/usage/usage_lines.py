@@ -24,9 +24,9 @@ class ReportSigns(NamedTuple):
     head: int
     """Bytes in which a line has its type."""
     wanted: tuple[bytes, ...]
-    """What follows `"type":"` in a line with a report, or with what a report belongs to."""
+    """What the first type is, and what follows it, in a line with a report, or with what a report belongs to."""
     others: tuple[bytes, ...]
-    """What follows it in lines without one: most of a file's bytes. The most frequent are first."""
+    """The same for lines without one: most of a file's bytes. The most frequent are first."""
     words: tuple[bytes, ...]
     """A line that is neither may have a report if it has one of these."""
 
@@ -42,21 +42,27 @@ class ReportLines:
     def lines_with_reports(self, signs: ReportSigns) -> Iterator[bytearray]:
         """The lines that may have a report."""
         head, wanted, others, words = signs
+        # Where a line of each kind had its type. As a rule, the next one has it there as well.
+        wanted_at = other_at = 0
         for data, start, stop in self._parts():
             find, startswith = data.find, data.startswith
             while start < stop:
                 end = find(b"\n", start, stop)
                 if end < 0:
                     end = stop
-                at = find(_TYPE, start, start + head)
-                at = end if at < 0 else at + len(_TYPE)
-                if startswith(wanted, at, end):
-                    yield data[start:end]
-                elif not startswith(others, at, end):
-                    for word in words:
-                        if find(word, start, end) >= 0:
+                if not startswith(others, start + other_at, end):
+                    if startswith(wanted, start + wanted_at, end):
+                        yield data[start:end]
+                    else:
+                        at = find(_TYPE, start, start + head)
+                        at = end if at < 0 else at
+                        if startswith(wanted, at, end):
+                            wanted_at = at - start
                             yield data[start:end]
-                            break
+                        elif startswith(others, at, end):
+                            other_at = at - start
+                        elif any(find(word, start, end) >= 0 for word in words):
+                            yield data[start:end]
                 start = end + 1
 
     def _parts(self) -> Iterator[tuple[bytearray, int, int]]:

@@ -5,22 +5,21 @@ A window begins with the hour of its first request, and ends five hours later, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from workbench.models.known_costs import known_part
-from workbench.usage.records import RequestUse
 
 HOUR = 3_600_000
 LENGTH = 5 * HOUR
 
 
 class FiveHours(msgspec.Struct, array_like=True):
-    """One window."""
+    """One window, or the requests of one hour in it."""
 
     start: int
-    """Milliseconds since 1970."""
+    """Milliseconds since 1970; of an hour, the first request in it."""
     last: int
     """The last request in it."""
     requests: int = 0
@@ -29,6 +28,21 @@ class FiveHours(msgspec.Struct, array_like=True):
     uncosted: int = 0
     unfinished: int = 0
     """Requests whose report was written before the answer ended."""
+
+    def add_request(self, at: int, tokens: int, cost: float | None, is_unfinished: bool) -> None:
+        """Add a request of the same hour."""
+        if at > self.last:
+            self.last = at
+        elif at < self.start:
+            self.start = at
+        self.requests += 1
+        self.tokens += tokens
+        if cost is None:
+            self.uncosted += 1
+        else:
+            self.cost += cost
+        if is_unfinished:
+            self.unfinished += 1
 
     @property
     def end(self) -> int:
@@ -46,18 +60,23 @@ class FiveHours(msgspec.Struct, array_like=True):
         return bool(self.uncosted or self.unfinished)
 
 
-def five_hour_windows(requests: Sequence[tuple[RequestUse, float | None]]) -> list[FiveHours]:
-    """The windows of these requests and their costs, the earliest first."""
+def hour_end(at: int) -> int:
+    """The end of the hour that a time is in, or that ends with it. No window ends within such an hour."""
+    return -(-at // HOUR) * HOUR
+
+
+def five_hour_windows(hours: Iterable[FiveHours]) -> list[FiveHours]:
+    """The windows of requests that were added up by the hour, the earliest first."""
     found: list[FiveHours] = []
-    for use, cost in sorted(requests, key=lambda each: each[0].at):
+    for each in sorted(hours, key=lambda each: each.start):
         window = found[-1] if found else None
-        if window is None or use.at - window.start > LENGTH or use.at - window.last > LENGTH:
-            window = FiveHours(use.at // HOUR * HOUR, use.at)
+        if window is None or each.start - window.start > LENGTH or each.start - window.last > LENGTH:
+            window = FiveHours(each.start // HOUR * HOUR, each.last)
             found.append(window)
-        window.last = use.at
-        window.requests += 1
-        window.tokens += use.prompt + use.out
-        window.cost += cost or 0.0
-        window.uncosted += cost is None
-        window.unfinished += use.is_unfinished
+        window.last = max(window.last, each.last)
+        window.requests += each.requests
+        window.tokens += each.tokens
+        window.cost += each.cost
+        window.uncosted += each.uncosted
+        window.unfinished += each.unfinished
     return found

@@ -272,7 +272,7 @@ def _metrics(view: CompactionView) -> Rows:
     rows: Rows = [
         ("made", f"{counted.made} ({_counts(counted.by_status)}); by trigger: {_counts(counted.by_trigger)}"),
         ("without a model", f"{counted.digests}"),
-        ("freed", f"{counted.freed:,} tokens" if counted.freed else "not recorded"),
+        ("freed", "not recorded" if counted.freed is None else f"{counted.freed:,} tokens"),
         ("cost", "unknown" if counted.cost is None else f"${counted.cost:.4f}{unknown}"),
         ("failures", _counts(counted.failures)),
     ]

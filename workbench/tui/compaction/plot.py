@@ -27,6 +27,7 @@ ROOM_FOR_FOOT = 4
 NEAR = 8
 """A threshold more than this many times the curve's height is not on the scale: the curve would be flat."""
 EMPTY = "no requests yet: their tokens are drawn here"
+UNREPORTED = "no reported tokens to draw"
 
 
 class PlotColumn(NamedTuple):
@@ -80,11 +81,13 @@ def limit_row(limit: int, top: int, rows: int) -> int:
     return min(rows - 1, limit * rows // top) if 0 < limit <= top and rows > 1 else -1
 
 
-def draw_plot(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
+def draw_plot(
+    curve: Curve, width: int, height: int, here: int | None = None, number: int = 0, empty: str = EMPTY
+) -> list[Content]:
     """The lines of the plot, with a foot if there is room. `here` and `number`: the index and the number of the
-    selected request."""
+    selected request. `empty`: what is shown if there is nothing to draw."""
     if len(curve.sizes) < 2 or width < 8 or height < 1:
-        return [Content.styled(EMPTY[: max(width, 0)], "$quiet")] if width > 0 and height > 0 else []
+        return [Content.styled(empty[: max(width, 0)], "$quiet")] if width > 0 and height > 0 else []
     labelled = width >= ROOM_FOR_LABELS and height > 1
     foot = height >= ROOM_FOR_FOOT
     rows = height - foot
@@ -172,4 +175,5 @@ class CompactionPlot(Observing, Widget):
         here, number = None, 0
         if shown is not None and shown.at is not None:
             here, number = curve.place(shown.requests[shown.at]), shown.at + 1
-        return Content("\n").join(draw_plot(curve, self.size.width, self.size.height, here, number))
+        empty = UNREPORTED if shown is not None and shown.requests else EMPTY
+        return Content("\n").join(draw_plot(curve, self.size.width, self.size.height, here, number, empty))
