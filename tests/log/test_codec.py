@@ -25,6 +25,7 @@ from workbench.log.events import (
     OtherPart,
     Override,
     Reasoning,
+    Request,
     Revert,
     Setting,
     SlotContent,
@@ -66,6 +67,13 @@ def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.Se
     assert encode_event(decode_event(json.loads(line))) == line
     assert json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")) == line
     assert "\n" not in line
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_a_settled_event_is_what_its_line_gives(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
+    settled, line = settle_event(data.draw(event))
+    assert repr(settled) == repr(decode_event(line))
 
 
 LINES = [
@@ -178,6 +186,12 @@ def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expec
         UserMessage(wrong(["not a tuple"])),
         UserMessage((wrong("not a part"),)),
         UserMessage(wrong(None)),
+        UserMessage("", wrong(3)),
+        Usage("", wrong(True)),
+        Usage("", 0, wrong("3")),
+        Reasoning(wrong(False)),
+        Failure("", wrong(None)),
+        Request("chat", "", messages=wrong("ab")),
         UserMessage((TextPart(wrong(3)),)),
         ToolCall("c", "ls", wrong({"not": "a string"})),
         Override(wrong("fold"), 1, 2),

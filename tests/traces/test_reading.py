@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import read_json
+from workbench.traces.reading import passing_values, read_json
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -36,3 +36,18 @@ def test_numbers_are_those_of_python(number: str) -> None:
 def test_what_is_no_json_is_refused_with_its_line(wrong: str) -> None:
     with pytest.raises(WrongCall, match="a file: line 2: expected one JSON value on the line"):
         read_json("a file", f'{{}}\n{{"a": {wrong}}}')
+
+
+LINES = st.lists(st.sampled_from(['{"a": 1}', "[2]", '"three"', "", " \t", "{broken", '{"b": NaN}']), max_size=120)
+
+
+@given(lines=LINES, first=st.integers(-50, 130), last=st.none() | st.integers(-50, 130))
+def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first: int, last: int | None) -> None:
+    wrong = [line for line in lines if line in ("{broken", '{"b": NaN}')]
+    expected = [{}, *(json.loads(line) for line in lines if line.strip() and line not in wrong), {}]
+    passed, kept = (read_json("a file", "\n".join(["{}", *lines, "{}"]), skip=True) for _ in range(2))
+    assert [*passing_values(passed.values)] == [*passing_values(passed.values)] == expected
+    assert [value for _, value in kept.values[first:last]] == expected[first:last]
+    assert [*passing_values(kept.values)] == [each.value for each in kept.values] == expected
+    assert list(map(str, passed.broken)) == list(map(str, kept.broken))
+    assert len(kept.broken) == len(wrong)

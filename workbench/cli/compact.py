@@ -31,14 +31,14 @@ from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.signals import run_for_result
 from workbench.config.text import percent, print_json, printable, printable_lines
+from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.sources.compactors import compactor_for
 from workbench.sources.services import Services
-from workbench.sources.source import Source
-from workbench.sources.source_setups import opening_setup
+from workbench.sources.source_setups import opening_planner
 from workbench.traces.reading import read_transcript_text
 
 LOST_SHOWN = 12
@@ -53,6 +53,7 @@ class CompactJob(NamedTuple):
     options: argparse.Namespace
     events: Sequence[Event]
     setup: Setup
+    planner: Planner
     session: Session | None
     """None for a file: nothing is stored then."""
     summary: str | None = None
@@ -84,17 +85,13 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> C
         if not session.writable:
             raise ReadOnly(session.why_read_only)
         source = source._replace(events=session.events())
-    setup = set_up_for(services, options, source)
+    # If no model is named anywhere, the rehearsal model, which needs no key, summarises.
+    model = source.model or ("" if source.recorded else services.default_model)
+    setup, planner = opening_planner(services, options_of(options), source._replace(model=model))
     if not options.digest:
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)
     own_summary = None if options.summary is None else read_transcript_text(options.summary)[1].strip()
-    return CompactJob(services, options, source.events, setup, session, own_summary)
-
-
-def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
-    """The setup for a source. If no model is named anywhere, the rehearsal model, which needs no key, summarises."""
-    model = source.model or ("" if source.recorded else services.default_model)
-    return opening_setup(services, options_of(options), source._replace(model=model))
+    return CompactJob(services, options, source.events, setup, planner, session, own_summary)
 
 
 async def _compact(job: CompactJob) -> SummaryDraft:
@@ -105,7 +102,7 @@ async def _compact(job: CompactJob) -> SummaryDraft:
         runner = CompactionRunner(compactor, hooks)
         try:
             digest = options.digest or options.summary is not None
-            planned = await runner.plan(job.events, digest=digest)
+            planned = await runner.plan(job.events, digest=digest, planner=job.planner)
             agreed = options.yes or options.dry_run
             if not options.json:
                 _show(planned.preview, own=options.summary is not None)

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused
-from workbench.config.text import fit_columns, line_width, print_json, print_plain_json, printable, table
+from workbench.config.text import fit_columns, line_width, print_json, print_plain_json, printable, table_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
@@ -90,7 +90,8 @@ def _print_table(found: FoundPlan, full: bool) -> None:
     if made.unattributed:
         rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
-    print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
+    lines = table_lines(header, rows, frozenset({0, 1, 3, 4}), columns) if rows else ["(no items)"]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     print()
     for line in plan_summary_lines(found):
         print(fit_columns(line, columns) if columns else line)

@@ -144,6 +144,13 @@ def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> list[str]:
     """Lines of a table of at most `most` columns of text; the columns in `right` are aligned to the right."""
+    return [*table_lines(header, rows, right, most)]
+
+
+def table_lines(
+    header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
+) -> Iterator[str]:
+    """The same one by one: all lines of a long table are as large again as its cells."""
     padded: list[list[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
@@ -160,7 +167,7 @@ def table(
             cells = [cell + " " * (widest - size) for cell, size in zip(cells, sizes, strict=True)]
         padded.append(cells)
         used += widest + 2
-    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
 def without_surrogates(text: str) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, NoReturn
+from functools import cache
+from types import UnionType
+from typing import Any, Final, NoReturn, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -36,7 +38,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION
+from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION, WRITTEN
 
 SEARCH_VERSION: Final = 2
 """Raise it when a line gives other search words than before, because `search_text` changes or because a kind, a
@@ -48,7 +50,7 @@ _ENVELOPE = ("v", "seq", "id", "at", "kind")
 
 def encode_event(event: Event) -> str:
     """The canonical line of an event, without a newline."""
-    return _checked(event)[1]
+    return _plain_line(event) or _checked(event)[1]
 
 
 def decode_event(line: str | Mapping[str, Any]) -> Event:
@@ -69,6 +71,8 @@ def settle_event(event: Event) -> tuple[Event, str]:
     trip (tuples, numbers as keys). Callers that append go on with the settled event, so that a live session and the
     same session opened later are equal.
     """
+    if plain := _plain_line(event):
+        return event, plain
     settled, line = _checked(event)
     cleaned = without_surrogates(line)
     return settled if cleaned is line else decode_event(cleaned), cleaned
@@ -95,6 +99,27 @@ def search_text(body: Body) -> str:
             return value
         case _:
             return ""
+
+
+def _plain_line(event: Event) -> str:
+    """The line of an event of texts and whole numbers alone, which reads back as it is; empty for others."""
+    seq, name, at, body = event
+    values = msgspec.structs.astuple(body) if type(body) in KIND_OF else ()
+    if not values or not _is_plain(type(body), (type(seq), type(name), type(at), *map(type, values))):
+        return ""
+    if seq < 1 or not name:
+        return ""
+    with suppress(ValueError, OverflowError):  # half a surrogate pair, a very large number
+        return _QUICK_WRITER.encode(WRITTEN[type(body)](VERSION, seq, name, at, KIND_OF[type(body)], *values)).decode()
+    return ""
+
+
+@cache
+def _is_plain(body: type, types: tuple[type, ...]) -> bool:
+    """Whether a body of this class may have values of these types after its envelope, each written as it is read."""
+    hints = (int, str, int, *get_type_hints(body).values())
+    allowed = (get_args(hint) if isinstance(hint, UnionType) else (hint,) for hint in hints)
+    return all(each in _SIMPLE and each in hint for each, hint in zip(types, allowed, strict=True))
 
 
 def _checked(event: Event) -> tuple[Event, str]:

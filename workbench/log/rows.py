@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 
 from workbench.config.folders import WorkFolder
@@ -35,26 +35,31 @@ def insert_session(
 ) -> int:
     """Insert a session without events; returns its key."""
     at = now_in_ms()
-    return _key(
-        db.execute(
-            "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at, folder, branch,"
-            " unused) VALUES(?, '', '', ?, ?, 0, ?, ?, ?, ?, ?)",
-            (name, at, at, *(origin or (None, None)), *folder, unused),
-        )
+    made = db.execute(
+        "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at, folder, branch,"
+        " unused) VALUES(?, '', '', ?, ?, 0, ?, ?, ?, ?, ?)",
+        (name, at, at, *(origin or (None, None)), *folder, unused),
     )
+    assert made.lastrowid is not None  # SQLite has one for every row it inserts
+    return made.lastrowid
 
 
 def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
     """Append events to a session, with their large texts and search words."""
-    for event, line in events:
-        row, large = large_texts.split_large_texts(line)
-        key = _key(
-            db.execute(
-                "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)", (session, event.seq, event.id, row)
-            )
-        )
-        large_texts.store_texts(db, key, large.items())
-        search.index_event(db, key, event.body)
+    [last] = db.execute("SELECT coalesce(max(key), 0) FROM events").fetchone()
+    large: list[tuple[int, dict[bytes, bytes]]] = []
+
+    def rows() -> Iterator[tuple[int, int, int, str, str]]:
+        for key, (event, line) in enumerate(events, last + 1):
+            row, texts = large_texts.split_large_texts(line)
+            if texts:
+                large.append((key, texts))
+            yield key, session, event.seq, event.id, row
+
+    db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
+    for key, texts in large:
+        large_texts.store_texts(db, key, texts.items())
+    search.index_events(db, enumerate((event.body for event, _ in events), last + 1))
     db.execute(
         "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
     )
@@ -93,9 +98,3 @@ def events_of(lines: Iterable[str]) -> list[Event]:
             return [decode_event(line) for line in lines]
     except BadEvent as error:
         raise damaged(str(error)) from error
-
-
-def _key(inserted: sqlite3.Cursor) -> int:
-    """The key of a row just inserted."""
-    assert inserted.lastrowid is not None  # SQLite has one for every row it inserts
-    return inserted.lastrowid

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from workbench.config.text import without_surrogates
@@ -45,11 +45,10 @@ class Hit(NamedTuple):
     """One line around the first match."""
 
 
-def index_event(db: sqlite3.Connection, event: int, body: Body) -> None:
-    """Put an event into the index."""
-    words = _words(body)
-    if words:
-        db.execute("INSERT INTO words(rowid, text) VALUES(?, ?)", (event, words))
+def index_events(db: sqlite3.Connection, events: Iterable[tuple[int, Body]]) -> None:
+    """Put events into the index, each by its key."""
+    worded = ((event, _words(body)) for event, body in events)
+    db.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", (each for each in worded if each[1]))
 
 
 def remove_session(db: sqlite3.Connection, session: int) -> None:
@@ -68,8 +67,7 @@ def index_outdated(db: sqlite3.Connection) -> bool:
 
 def rebuild_index(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO words(words) VALUES('delete-all')")
-    for event, body in _bodies(db):
-        index_event(db, event, body)
+    index_events(db, _bodies(db))
     db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES('search', ?)", (SEARCH_VERSION,))
 
 

@@ -47,19 +47,33 @@ AHEAD = len(_ENVELOPE)
 """How many fields of a line come before those of its body."""
 
 
-def _line(kind: str, body: type[Struct]) -> type[Struct]:
-    """The class for a kind's lines."""
+def _fields(body: type[Struct]) -> list[Any]:
+    """The fields of a class, for another one."""
     hints = get_type_hints(body, include_extras=True)
-    fields: list[Any] = list(_ENVELOPE)
+    fields: list[Any] = []
     for each in msgspec.structs.fields(body):
         default = each.default
         if each.default_factory is not NODEFAULT:
             default = msgspec.field(default_factory=each.default_factory)
         fields.append((each.name, hints[each.name]) if default is NODEFAULT else (each.name, hints[each.name], default))
+    return fields
+
+
+def _line(kind: str, body: type[Struct]) -> type[Struct]:
+    """The class for a kind's lines, to read them."""
+    fields = [*_ENVELOPE, *_fields(body)]
     name = f"{body.__name__}Line"
     return msgspec.defstruct(name, fields, tag_field="kind", tag=kind, forbid_unknown_fields=True, gc=False)
+
+
+def _written_line(body: type[Struct]) -> type[Struct]:
+    """The same to write them: the kind comes after the envelope."""
+    fields = [*_ENVELOPE, ("kind", str), *_fields(body)]
+    return msgspec.defstruct(f"{body.__name__}Written", fields, omit_defaults=True, gc=False)
 
 
 BODY_OF: Mapping[type[Struct], type[Body]] = {_line(kind, body): body for kind, body in KINDS.items()}
 """The classes of lines, with the classes of their bodies."""
 ANY_LINE: Any = reduce(or_, BODY_OF)
+WRITTEN: Mapping[type[Struct], type[Struct]] = {body: _written_line(body) for body in KINDS.values()}
+"""By the class of a body: the class to write its lines with."""

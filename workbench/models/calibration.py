@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -89,8 +88,7 @@ class TokensOutsideRows(NamedTuple):
 NOTHING = TokensOutsideRows()
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(NamedTuple):
     """Converts our counts for a model into the provider's."""
 
     model: str

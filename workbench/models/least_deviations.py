@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import mul
+from operator import mul, sub
 from typing import NamedTuple
 
 ROUNDS = 12
@@ -45,17 +45,17 @@ def _beyond(value: float, least: float, most: float) -> float:
 def _unbounded(equations: Sequence[Equation], unknowns: int, held: dict[int, float]) -> list[float]:
     free = [at for at in range(unknowns) if at not in held]
     columns = [[float(shares[at]) for shares, _ in equations] for at in free]
-    rows = list(zip(*columns, strict=True))
     totals = [total - sum(shares[at] * value for at, value in held.items()) for shares, total in equations]
     enough = CLOSE * max(map(abs, totals), default=0) + TINY
-    weights = [1.0] * len(totals)
+    weights, most = [1.0] * len(totals), 1 / enough
     found = [0.0] * len(free)
     for _ in range(ROUNDS if free else 0):
         found = _solved(*_normal(columns, totals, weights))
-        weights = [
-            1 / max(enough, abs(total - sum(map(mul, shares, found))))
-            for shares, total in zip(rows, totals, strict=True)
-        ]
+        sums = [0.0] * len(totals)
+        for column, value in zip(columns, found, strict=True):
+            sums = [sum_ + share * value for sum_, share in zip(sums, column, strict=True)]
+        errors = map(abs, map(sub, totals, sums))
+        weights = [1 / error if error > enough else most for error in errors]
     values = dict(zip(free, found, strict=True)) | held
     return [values[at] for at in range(unknowns)]
 

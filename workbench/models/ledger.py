@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Self
+from typing import NamedTuple, Self
 
 from workbench.log.events import Compaction, Event, Request, Revert, Usage, UserMessage
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
@@ -18,8 +17,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.known_costs import CostSource, known_part, request_cost
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(NamedTuple):
     seq: int
     turn: int
     model: str
@@ -46,8 +44,7 @@ class LedgerRow:
     """When it was answered, in milliseconds since 1970; 0 if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageTotals:
+class UsageTotals(NamedTuple):
     """Sums over requests. Compactions do not reset them, because what was spent stays spent."""
 
     requests: int = 0
@@ -94,8 +91,7 @@ class UsageTotals:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Growth:
+class _Growth(NamedTuple):
     """How the context grows from turn to turn, measured at the last request of each.
 
     Two turns are compared if nothing was compacted between them and both counts are of the same kind: one model, and
@@ -110,7 +106,7 @@ class _Growth:
 
     def with_row(self, row: LedgerRow) -> _Growth:
         if self.last is None or row.turn == self.last.turn:
-            return replace(self, last=row)
+            return self._replace(last=row)
         tokens, turns = self._sums()
         return _Growth(tokens, turns, before=self.last, last=row)
 

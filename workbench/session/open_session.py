@@ -67,7 +67,7 @@ class OpenSession:
     failures: int = 0
     """How many errors the log has."""
     taken: int = field(default=0)
-    """How many events the ledger and the requests have received."""
+    """How many events the ledger has received."""
 
     @property
     def writable(self) -> bool:
@@ -165,9 +165,9 @@ class OpenSession:
 
     def _read_new_events(self) -> None:
         self.entries.catch_up()
+        self.requests.catch_up(self.events)
         for event in self.events[self.taken :]:
             self.ledger.add_event(event)
-            self.requests.add_event(event)
             self.compactions += isinstance(event.body, Compaction)
             self.failures += isinstance(event.body, Failure)
         self.taken = len(self.events)

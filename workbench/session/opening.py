@@ -185,8 +185,9 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
         planner = recorded.planner(setup, live=source.live)
     setup.counter.flush()
     entries = EntryIndex(source.events)
+    marks = RequestMarks() if recorded is None else recorded.growing_marks
     made = OpenSession(
-        name, session, source.events, setup, policy, planner, account, entries, RequestMarks(), recorded, knobs=knobs
+        name, session, source.events, setup, policy, planner, account, entries, marks, recorded, knobs=knobs
     )
     made.off = tools_off(source.events)
     made.catch_up()

@@ -71,10 +71,13 @@ class RecordedSession:
         self._setups: dict[str, Setup] = {}
         self._tried: tuple[Setup, int, tuple[int, ...]] | None = None
         """The last setup that sizes were asked for, the number of events then, and the sizes."""
-        marks = RequestMarks()
-        for event in source.events:
-            marks.add_event(event)
-        self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
+        self.growing_marks = RequestMarks()
+        """For whoever goes on with the log: these may grow, `marks` do not."""
+        self.growing_marks.catch_up(source.events)
+        found = self.growing_marks.marks
+        self.marks: Sequence[RequestMark] = [
+            each if each.model else each._replace(model=source.model) for each in found
+        ]
         self._is_main = is_main(self.marks)
 
     def with_model(self, model: str) -> RecordedSession:

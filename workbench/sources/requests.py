@@ -92,8 +92,16 @@ class RequestMarks:
         """The index of the request that waits for its reply or its report."""
         self._by_event: dict[int, int] = {}
         """The index of a mark, by its `Request` event."""
+        self._read = 0
+        """How many events it has had."""
+
+    def catch_up(self, events: Sequence[Event]) -> None:
+        """Add the new events of a log."""
+        for event in events[self._read :]:
+            self.add_event(event)
 
     def add_event(self, event: Event) -> None:
+        self._read += 1
         match event.body:
             case UserMessage():
                 self._turn += 1

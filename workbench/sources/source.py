@@ -229,7 +229,8 @@ def is_event_log(text: str) -> bool:
     """Whether a text looks like the lines of `export --format events`, with any spacing and order."""
     if re.match(r'\s*\{"v":\d+,"seq":', text):  # one of ours, also where its first line is broken
         return True
-    line = text.lstrip().partition("\n")[0]
+    begun = text.lstrip()
+    line = begun[: begun.find("\n")] if "\n" in begun else begun
     try:
         first = json.loads(line) if line.startswith("{") and '"seq"' in line else None
     except (ValueError, RecursionError):

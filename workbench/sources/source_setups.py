@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.context.load import DEFAULT, RECORDED
+from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
@@ -44,11 +45,21 @@ def make_setup(
 
 def opening_setup(services: Services, options: Options, source: Source) -> Setup:
     """A setup for a source as the screen opens it: another agent's recording is planned as it was recorded."""
+    return _opening(services, options, source)[0]
+
+
+def opening_planner(services: Services, options: Options, source: Source) -> tuple[Setup, Planner]:
+    """The same setup with a planner of the source; of a recording, nothing is counted a second time."""
+    setup, recorded = _opening(services, options, source)
+    return setup, setup.planner(source.events) if recorded is None else recorded.planner(setup, live=False)
+
+
+def _opening(services: Services, options: Options, source: Source) -> tuple[Setup, RecordedSession | None]:
     if not source.recorded:
-        return services.set_up(options, source)
+        return services.set_up(options, source), None
     source = source._replace(model=options.model or source.model)
     recorded, policy = RecordedSession(services, options, source), policy_for(services, options, source)
-    return make_setup(services, options, source, policy, (*source.knobs, *options.knobs), recorded)
+    return make_setup(services, options, source, policy, (*source.knobs, *options.knobs), recorded), recorded
 
 
 def policy_for(services: Services, options: Options, source: Source) -> str:

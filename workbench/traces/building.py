@@ -47,7 +47,7 @@ _TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt",
 _SORTED = msgspec.json.Encoder(order="deterministic")
 
 
-def log_entries(document: Document, text: str) -> list[Located]:
+def log_entries(document: Document, text: str) -> Sequence[Located]:
     """The entries of a log that is JSON lines, or one list of the same."""
     if not document.lines and isinstance(document.values[0].value, list):
         return list_elements(text)
@@ -97,7 +97,7 @@ class Recording(list[Body]):
         self.times.append(at)
 
 
-def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list[list[Located]]:
+def by_session(located: Iterable[Located], session_of: Callable[[Any], str]) -> list[list[Located]]:
     """The entries of each session of a file; `session_of`: the id of the session that begins with an entry."""
     found: list[list[Located]] = [[]]
     last = ""

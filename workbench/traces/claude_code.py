@@ -34,22 +34,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
-from workbench.traces.claude_sub_agents import (
-    SubAgentFiles,
-    kinds_in,
-    lines_in_time,
-    read_claude_sub_agents,
-    requests_in,
-)
-from workbench.traces.parents import behind_parents, count_missing
-from workbench.traces.reading import Document
-from workbench.wire.context_edits import edits_by_reply
+from workbench.traces.claude_sub_agents import SubAgentFiles, lines_in_time, read_claude_sub_agents, requests_in
+from workbench.traces.claude_survey import ClaudeSurvey
+from workbench.traces.parents import behind_parents
+from workbench.traces.reading import Document, passing_values
 from workbench.wire.values import dict_in, text_in
 
 NAME = agent_names.CLAUDE_CODE
@@ -73,22 +69,23 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    own = behind_parents([value for _, value in log_entries(document, text)], "uuid", "parentUuid")
-    sessions = list(dict.fromkeys(filter(None, (text_in(value, "sessionId") for value in own))))
-    sub_agents = read_claude_sub_agents(document.path, sessions) if document.path else SubAgentFiles()
-    lines = lines_in_time(own, sub_agents.lines) if sub_agents.lines else own
-    kinds = kinds_in(lines) | {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
-    asked = requests_in(lines, kinds)
-    edits = edits_by_reply(dict_in(value, "message") for value in lines)
-    has_requests = any(text_in(value, "type") == "api-request" for value in lines)
-    conversations = ClaudeConversations(
-        lambda broken: ClaudeCodeReader(Builder(NAME, broken), has_requests, edits), document.broken
-    )
-    known = {text_in(value, "uuid") for value in lines}
-    for at, value in enumerate(lines):
+    entries, survey = log_entries(document, text), ClaudeSurvey()
+    survey.add_lines(passing_values(entries))
+    moved = [] if survey.is_ordered else behind_parents([*passing_values(entries)], "uuid", "parentUuid")
+    sub_agents = read_claude_sub_agents(document.path, [*survey.sessions]) if document.path else SubAgentFiles()
+    survey.add_lines(chain.from_iterable(sub_agents.lines))
+
+    def lines() -> Iterator[Any]:
+        own = iter(moved) if moved else passing_values(entries)
+        return lines_in_time(own, sub_agents.lines) if sub_agents.lines else own
+
+    kinds = survey.kinds | {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
+    asked = requests_in(lines(), kinds) if survey.has_sub_agents else {}
+    conversations = ClaudeConversations(lambda broken: ClaudeCodeReader(Builder(NAME, broken), survey), document.broken)
+    for at, value in enumerate(lines()):
         reader = conversations.reader(value)
         reader.line(value)
-        reader.gaps += count_missing([value], "parentUuid", known)
+        reader.gaps += text_in(value, "parentUuid") not in survey.names
         if at in asked and (session := conversations.session()) is not None:
             session.sub_agent_asked(asked[at])
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")

@@ -60,11 +60,12 @@ class ClaudeConversations(Generic[R]):
         return self._sessions[named]
 
     def _agent(self, value: Any) -> str:
-        name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
-        if text_in(value, "type") in claude_requests.KINDS:
-            return name
-        if not is_of_sub_agent(value):
+        is_request, is_theirs = text_in(value, "type") in claude_requests.KINDS, is_of_sub_agent(value)
+        if not is_request and not is_theirs:
             return ""
+        name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
+        if is_request:
+            return name
         line = text_in(value, "uuid")
         name = name or self._roots.get(text_in(value, "parentUuid")) or line or "sub-agent"
         self._roots[line] = name

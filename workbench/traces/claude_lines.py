@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.text import whole_number
@@ -12,6 +11,7 @@ from workbench.traces.building import Builder, Recording
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.claude_sub_agents import SubAgentRequest, is_of_sub_agent
+from workbench.traces.claude_survey import ClaudeSurvey
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.parents import report_gaps
 from workbench.traces.undone import undo_from, went_back
@@ -41,13 +41,14 @@ _REMINDER = ("<system-reminder>\n", "\n</system-reminder>")
 class ClaudeCodeReader:
     """One conversation, line by line."""
 
-    def __init__(self, builder: Builder, has_requests: bool, edits: Mapping[str, ProviderEdits]) -> None:
-        """`edits`: what the provider cleared in the request of each reply."""
+    def __init__(self, builder: Builder, survey: ClaudeSurvey) -> None:
+        """`survey`: what is known about all lines of the file."""
         self.builder = builder
-        self._edits = edits
+        self._survey = survey
         self._wire = AnthropicReader(self.builder)
-        self._requests = RecordedRequests(self.builder) if has_requests else None
+        self._requests = RecordedRequests(self.builder) if survey.has_requests else None
         self._lines: dict[str, dict[str, Any]] = {}
+        """The first line of each id that several lines have."""
         self._seqs: dict[str, int] = {}
         """The last event before each line, for the segment that a compaction preserved."""
         self._ends: dict[str, int] = {}
@@ -78,7 +79,8 @@ class ClaudeCodeReader:
 
     def _is_repeated(self, value: dict[str, Any]) -> bool:
         """Whether a line comes a second time, as in a file that was put together from several."""
-        before = self._lines.setdefault(text_in(value, "uuid"), value)
+        name = text_in(value, "uuid")
+        before = self._lines.setdefault(name, value) if name in self._survey.repeated else value
         return before is not value and before == value
 
     def line(self, value: Any) -> None:
@@ -220,7 +222,7 @@ class ClaudeCodeReader:
         reply = text_in(message, "id") or text_in(value, "uuid")
         if reply != self._reply:
             self._close()
-            self.builder.cleared(self._edits.get(reply, ProviderEdits()))
+            self.builder.cleared(self._survey.edits.get(reply, ProviderEdits()))
             if self._requests is not None:
                 self._requests.begin_reply(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -80,10 +81,12 @@ def _kind(file: str, folder: str) -> str:
     return text_in(known, "agentType")
 
 
-def lines_in_time(session: Sequence[Any], sub_agents: Iterable[Sequence[Any]]) -> list[Any]:
+def lines_in_time(session: Iterable[Any], sub_agents: Iterable[Iterable[Any]]) -> Iterator[Any]:
     """The lines of all files ordered by time, the session's first; those of one file keep their order."""
-    later = merge(_timed(session[1:]), *map(_timed, sub_agents), key=itemgetter(0))
-    return [*session[:1], *(value for _, value in later)]
+    own = iter(session)
+    yield from islice(own, 1)
+    for _, value in merge(_timed(own), *map(_timed, sub_agents), key=itemgetter(0)):
+        yield value
 
 
 def _timed(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -98,18 +101,10 @@ def is_of_sub_agent(value: Any) -> bool:
     return isinstance(value, dict) and bool(value.get("isSidechain") or value.get("parent_tool_use_id"))
 
 
-def kinds_in(lines: Iterable[Any]) -> dict[str, str]:
-    """The kind of each sub-agent, from the lines."""
-    named = ((agent, text_in(value, "attributionAgent")) for value in lines if (agent := text_in(value, "agentId")))
-    return {agent: kind for agent, kind in named if kind}
-
-
-def requests_in(lines: Sequence[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
+def requests_in(lines: Iterable[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
     """The requests of sub-agents, each by the index of the last line of its reply."""
-    if not any(map(is_of_sub_agent, lines)):
-        return {}
     own: set[str] = set()
-    last: dict[str, int] = {}
+    last: dict[str, tuple[int, dict[str, Any]]] = {}
     usages: dict[str, dict[str, Any]] = {}
     for at, value in enumerate(lines):
         message = dict_in(value, "message")
@@ -119,9 +114,9 @@ def requests_in(lines: Sequence[Any], kinds: dict[str, str]) -> dict[int, SubAge
         if not is_of_sub_agent(value):
             own.add(reply)
         elif text_in(message, "model") != "<synthetic>":
-            last[reply] = at
+            last[reply] = (at, value)
             usages[reply] = dict_in(message, "usage") or usages.get(reply, {})
-    return {at: _request(lines[at], usages[reply], kinds) for reply, at in last.items() if reply not in own}
+    return {at: _request(value, usages[reply], kinds) for reply, (at, value) in last.items() if reply not in own}
 
 
 def _request(value: dict[str, Any], usage: dict[str, Any], kinds: dict[str, str]) -> SubAgentRequest:

@@ -8,7 +8,7 @@ no model saw and which is kept as unknown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.config.text import without_surrogates
@@ -98,7 +98,7 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
     )
 
 
-def _messages(name: str, located: list[Located], builder: Builder | None = None) -> Recording:
+def _messages(name: str, located: Sequence[Located], builder: Builder | None = None) -> Recording:
     builder = builder or Builder("")
     reader = ChatReader(builder)
     for line, value in located:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple
+from itertools import islice
+from typing import Any, BinaryIO, NamedTuple, overload
 
 import msgspec
 
@@ -16,6 +17,8 @@ from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import NotRegularFile, TooLargeFile, open_regular_file, read_to_end
 
 _SPACE = " \t\r\n"
+_FIRST = 40
+"""Lines that show the format of a file."""
 
 
 def _no_constant(name: str) -> None:
@@ -37,13 +40,86 @@ class Document(NamedTuple):
     """A JSON file: one value, or one per line."""
 
     name: str
-    values: list[Located]
+    values: Sequence[Located]
     lines: bool
     """Whether it was JSON lines."""
-    broken: tuple[WrongCall, ...] = ()
-    """What is wrong with the skipped lines."""
     path: str = ""
     """The path of the file, to find files that belong to it; empty: only the file itself is read."""
+
+    @property
+    def broken(self) -> tuple[WrongCall, ...]:
+        """What is wrong with the skipped lines."""
+        return self.values.broken if isinstance(self.values, JsonLines) else ()
+
+
+class JsonLines(Sequence[Located]):
+    """The values of the lines of a file; lines that are not JSON are skipped.
+
+    The first are read at once, and all when one after them is asked for. `passing_values` keeps none of them: together
+    they are three times as large as the file.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        """Raises WrongCall if no line is JSON."""
+        self._name = name
+        self._text = text
+        self._broken: tuple[WrongCall, ...] | None = None
+        """Known once all lines were read."""
+        self._all: list[Located] | None = None
+        self._first = [*islice(self.each_line(), _FIRST)]
+        if len(self._first) < _FIRST:
+            self._all = self._first
+        if not self._first:
+            raise self.broken[0]
+
+    def each_line(self) -> Iterator[Located]:
+        """Each value in turn."""
+        if self._all is not None:
+            yield from self._all
+            return
+        broken: list[WrongCall] = []
+        for number, line in enumerate(_lines(self._text), 1):
+            if line and not line.isspace():
+                try:
+                    value = _one(self._name, number, line)
+                except WrongCall as error:
+                    broken.append(error)
+                else:
+                    yield Located(number, value)
+        self._broken = tuple(broken)
+
+    @property
+    def broken(self) -> tuple[WrongCall, ...]:
+        """What is wrong with the skipped lines."""
+        if self._broken is None:
+            self._keep_all()
+        return self._broken or ()
+
+    def _keep_all(self) -> list[Located]:
+        if self._all is None:
+            self._all, self._text = [*self.each_line()], ""
+        return self._all
+
+    def __len__(self) -> int:
+        return len(self._keep_all())
+
+    def __iter__(self) -> Iterator[Located]:
+        return iter(self._keep_all())
+
+    @overload
+    def __getitem__(self, at: int) -> Located: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Located]: ...
+    def __getitem__(self, at: int | slice) -> Located | Sequence[Located]:
+        first, end = (at.start or 0, at.stop) if isinstance(at, slice) else (at, at + 1)
+        is_near = first >= 0 and end is not None and 0 <= end <= len(self._first)
+        return (self._first if is_near else self._keep_all())[at]
+
+
+def passing_values(entries: Iterable[Located]) -> Iterator[Any]:
+    """The values of entries, of which lines of a file are not kept in memory: to go through them once more."""
+    found = entries.each_line() if isinstance(entries, JsonLines) else entries
+    return (value for _, value in found)
 
 
 def bad_file(name: str, line: int, expected: str, got: object = None) -> WrongCall:
@@ -120,13 +196,20 @@ def read_json(name: str, text: str, *, skip: bool = False) -> Document:
         value, end = _DECODER.raw_decode(text, start)
     except ValueError as error:
         if "\n" in text[start:].rstrip() and text[start] == "{":
-            return _by_line(name, text, skip)
+            return _document(name, text, skip)
         raise _not_json(name, text, error) from None
     except RecursionError:
         raise bad_file(name, 1, "JSON that is not nested thousands of levels deep") from None
     if _skip(text, end) == len(text):
         return Document(name, [Located(_line(text, start), value)], False)
-    return _by_line(name, text, skip)
+    return _document(name, text, skip)
+
+
+def _document(name: str, text: str, skip: bool) -> Document:
+    found = JsonLines(name, text)
+    if not skip and found.broken:
+        raise found.broken[0]
+    return Document(name, found, True)
 
 
 def list_elements(text: str, key: str | None = None) -> list[Located]:
@@ -161,22 +244,6 @@ def _value_of(text: str, at: int, key: str) -> int:
         if text[at] == ",":
             at = _skip(text, at + 1)
     return found
-
-
-def _by_line(name: str, text: str, skip: bool) -> Document:
-    values: list[Located] = []
-    broken: list[WrongCall] = []
-    for number, line in enumerate(_lines(text), 1):
-        if line.strip():
-            try:
-                values.append(Located(number, _one(name, number, line)))
-            except WrongCall as error:
-                if not skip:
-                    raise
-                broken.append(error)
-    if not values:
-        raise broken[0]
-    return Document(name, values, True, tuple(broken))
 
 
 def _lines(text: str) -> Iterator[str]:

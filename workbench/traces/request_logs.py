@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -63,7 +64,7 @@ def recognises(document: Document) -> bool:
     return any(found) and all(is_one or _is_http(value) for is_one, value in zip(found, first, strict=True))
 
 
-def _entries(document: Document) -> list[Located]:
+def _entries(document: Document) -> Sequence[Located]:
     """The requests of a file: its lines, its list, or the list under a recorder's key."""
     first = document.values[0].value
     if document.lines:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
@@ -53,12 +53,6 @@ def _spared(asked: Mapping[str, Any] | None) -> frozenset[str]:
     edits = list_in(dict_in(asked, "context_management"), "edits")
     clearing = (edit for edit in edits if text_in(edit, "type").startswith(_RESULTS))
     return frozenset(name for edit in clearing for name in list_in(edit, "exclude_tools") if isinstance(name, str))
-
-
-def edits_by_reply(messages: Iterable[Any]) -> dict[str, ProviderEdits]:
-    """What was cleared in the request of each of Anthropic's messages, by message id, if anything was."""
-    applied = ((text_in(each, "id"), applied_edits(each)) for each in messages if dict_in(each, "context_management"))
-    return {reply: edits for reply, edits in applied if any(edits)}
 
 
 class ProviderClearing:

@@ -16,7 +16,9 @@ _WRITER = json.JSONEncoder(ensure_ascii=False)
 def text_in(value: Any, key: str) -> str:
     """The text under a key; empty if it is missing or not a text."""
     found = value.get(key) if isinstance(value, dict) else None
-    return without_surrogates(found) if isinstance(found, str) else ""
+    if not isinstance(found, str):
+        return ""
+    return found if found.isascii() else without_surrogates(found)
 
 
 def dict_in(value: Any, key: str) -> dict[str, Any]:
