@@ -158,10 +158,6 @@ class PlanItems(Sequence[Item]):
         asides = self.view.asides
         return cell - bisect_left(range(self._hidden), cell, key=lambda at: asides[at] + at)
 
-    def _cell(self, shown: int) -> Cell:
-        """One of the cells that are not skipped."""
-        return self.view.cells[shown + bisect_right(self.view.asides, shown, 0, self._hidden)]
-
     def with_places(self, places: Mapping[int, int | None]) -> PlanItems:
         """The items with other sequence numbers: the events they were planned from have other places in a log."""
         items = copy(self)
@@ -211,17 +207,19 @@ class PlanItems(Sequence[Item]):
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
+        length, fixed = len(self), len(self.fixed)
+        number = index + length if index < 0 else index
+        if not 0 <= number < length:
             raise IndexError(index)
-        if number < len(self.fixed):
+        if number < fixed:
             return self.fixed[number]
-        number -= len(self.fixed)
+        number -= fixed
         places, what = self._inserts
         before = bisect_right(places, number)
         if before and places[before - 1] == number:
             return self._inserted(what[before - 1])
-        return self._item(self._cell(number - before))
+        shown = number - before
+        return self._item(self.view.cells[shown + bisect_right(self.view.asides, shown, 0, self._hidden)])
 
     def __iter__(self) -> Iterator[Item]:
         yield from self.fixed

@@ -225,7 +225,7 @@ def _render_chops(
     chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
     lines = [y for y in crop.line_range if is_rendered_line(y)]
     left = {(y, cut) for y in lines for cut, end in pairwise(cuts[y]) if cut < crop.right and end > crop.x}
-    band = Region(0, crop.y, compositor.size.width, crop.height)
+    band, painted = Region(0, crop.y, compositor.size.width, crop.height), frozenset(lines)
     for widget, (region, clip) in compositor.visible_widgets.items():
         if not left:
             break
@@ -233,10 +233,16 @@ def _render_chops(
         if not (seen and seen.overlaps(crop)):
             continue
         first, last = seen.column_span
+        known: list[int] = []
+        """The cuts of the line before: mostly they are the same."""
         for y, strip in zip(seen.line_range, widget.render_lines(seen - region.offset), strict=False):
-            if is_rendered_line(y):
-                line, own = chops[y], [cut for cut in cuts[y] if first <= cut <= last]
-                for cut, piece in zip(own, strip.divide([cut - first for cut in own[1:]]), strict=False):
+            if y in painted:
+                line = chops[y]
+                if cuts[y] != known:
+                    known = cuts[y]
+                    own = [cut for cut in known if first <= cut <= last]
+                    ends = [cut - first for cut in own[1:]]
+                for cut, piece in zip(own, strip.divide(ends), strict=False):
                     if line.get(cut) is None:
                         line[cut] = piece
                         left.discard((y, cut))

@@ -288,16 +288,16 @@ class ListState(NamedTuple):
         lines, columns = self.lines, self.columns
         count = 0 if lines is None else len(lines)
         if lines is not None and at < count:
-            what, total = lines[at], lines.plan.size
+            what, total = lines[at], lines.total
             here, chosen = at == self.cursor, at in self.chosen
-            if isinstance(what, RowGroup):
+            if type(what) is RowGroup:
                 share = share_bar(what.tokens, total, columns.share)
                 folded = what.key in lines.folded
                 return LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
             row = lines.rows[what]
             share = share_bar(row.tokens, total, columns.share)
             effect = self.effects.of_item(row) if self.effects else None
-            return LineState(row, columns, share, 0, here, chosen, self.marks.get(row.id), effect=effect)
+            return LineState(row, columns, share, 0, here, chosen, self.marks.get(row.id), "", False, effect)
         if self.live is not None and at == count:
             return LineState(self.live, columns)
         return LineState(self.empty if at == 0 else "", columns)

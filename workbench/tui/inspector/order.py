@@ -116,6 +116,8 @@ class RowLines:
     ) -> None:
         """A group with an empty key has no head."""
         self.plan = plan
+        self.total = plan.size
+        """Tokens of the whole request."""
         self.rows = rows
         self.wish = wish
         self.groups = groups

@@ -129,7 +129,7 @@ class RowsView(Observing, VirtualList[LineState]):
         if (old is None) != (new is None):
             self._resize()
         else:
-            self.refresh_line(self._count)
+            self.refresh_lines(self._count)
 
     def _resize(self) -> None:
         """Update the size after the number of lines changed."""
@@ -142,12 +142,11 @@ class RowsView(Observing, VirtualList[LineState]):
 
     def _refresh_changed(self, top: int) -> None:
         """Repaint the lines in view that look different."""
-        size = self.size
         scene = self._seen()
-        for y in range(size.height):
-            known = self._strips.get(top + y)
-            if known is None or known[0] != self._row_look(scene, top + y):
-                self.refresh(Region(0, y, size.width, 1))
+        for at in range(top, top + self.size.height):
+            known = self._strips.get(at)
+            if known is None or known[0] != self._row_look(scene, at):
+                self.refresh_lines(at)
 
     # The cursor and the range
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -53,7 +54,12 @@ class VirtualList(ScrollView, Generic[Look], can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         move_thumb(self)
         if round(old_value) != round(new_value):
-            self.refresh(self.size.region)
+            self.refresh_lines(self.scroll_offset.y, self.size.height)
+
+    def refresh_lines(self, y_start: int, line_count: int = 1) -> None:
+        """Repaint lines, but not the scrollbar next to them: that is done where its thumb moves."""
+        width = self.size.width - self.scrollbar_size_vertical
+        self.refresh(Region(0, y_start - self.scroll_offset.y, width, line_count))
 
     def notify_style_update(self) -> None:
         """Clear the cache: the colours may have changed."""
