@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from support.source_code import PACKAGE, module_nodes, parsed_once
+
 ROOT = Path(__file__).parents[1]
-Modules = Mapping[str, ast.Module]
+Modules = Mapping[str, Path]
 SCREEN = {"textual", "rich"}
 TOKENIZERS = {"splintr", "tiktoken"}
 HEAVY = {"aiohttp", "litellm", "openai", "mcp", "tokenizers", *TOKENIZERS}
@@ -77,20 +79,20 @@ def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> Non
 
 @pytest.fixture(scope="module")
 def modules() -> Modules:
-    """The whole program, parsed. It is large: it stays no longer than the tests that need it."""
+    """The whole program."""
     return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
-        for path in sorted((ROOT / "workbench").rglob("*.py"))
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(PACKAGE.rglob("*.py"))
     }
 
 
 def imports(modules: Modules) -> Mapping[str, set[str]]:
     """What each module imports of ours, anywhere in it and for whatever reason."""
-    return {name: set(_imported(tree, modules)) - {name} for name, tree in modules.items()}
+    return {name: set(_imported(path, modules)) - {name} for name, path in modules.items()}
 
 
-def _imported(tree: ast.Module, modules: Modules) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(path: Path, modules: Modules) -> Iterator[str]:
+    for node in module_nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module in modules:
             names = (f"{node.module}.{each.name}" for each in node.names)
             yield from (name if name in modules else node.module for name in names)
@@ -98,7 +100,7 @@ def _imported(tree: ast.Module, modules: Modules) -> Iterator[str]:
             yield from (each.name for each in node.names if each.name in modules)
 
 
-@pytest.mark.xdist_group("parsed")
+@parsed_once
 def test_no_imports_run_in_a_circle(modules: Modules) -> None:
     try:
         TopologicalSorter(imports(modules)).prepare()
@@ -118,7 +120,7 @@ def floors() -> Mapping[str, int]:
     }
 
 
-@pytest.mark.xdist_group("parsed")
+@parsed_once
 def test_each_room_uses_only_those_below_it(modules: Modules) -> None:
     floor = floors()
     wrong = []

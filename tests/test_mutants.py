@@ -6,8 +6,14 @@ import ast
 import tomllib
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import pytest
 
 from support.code_mutants import PROJECT, NearestTests, mutants_of
+
+pytestmark = pytest.mark.xdist_group("mutants")
+KNOWN: dict[str, Any] = tomllib.loads((PROJECT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
 
 SAMPLE = '''"""Says 1."""
 
@@ -24,6 +30,12 @@ def first(values: list[int], least: int = 0) -> int | None:
             return max(value, MOST) + 1
     return None
 '''
+
+
+@pytest.fixture(scope="module")
+def nearest() -> NearestTests:
+    """Which tests are near. It reads all of them."""
+    return NearestTests(further=KNOWN["tests"])
 
 
 def test_a_file_has_these_faults(tmp_path: Path) -> None:
@@ -53,8 +65,7 @@ def test_code_with_a_fault_is_code_and_differs() -> None:
             assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)), mutant
 
 
-def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
-    nearest = NearestTests()
+def test_the_nearest_tests_are_of_its_name_then_of_its_folder(nearest: NearestTests) -> None:
     first, *_ = nearest.of("workbench/config/text.py")
     assert first == PROJECT / "tests" / "config" / "test_text.py"
     assert nearest.of("workbench/config/text_of_no_file.py") == sorted(
@@ -62,20 +73,20 @@ def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
     )
 
 
-def test_tests_beyond_the_nearest_are_those_of_its_room_and_those_that_import_it() -> None:
-    nearest = NearestTests()
+def test_tests_beyond_the_nearest_are_those_of_its_room_and_those_that_import_it(nearest: NearestTests) -> None:
     near, beyond = set(nearest.of("workbench/wire/chat.py")), nearest.beyond("workbench/wire/chat.py")
     assert not near & set(beyond)
     assert near | set(beyond) >= set((PROJECT / "tests" / "wire").rglob("test_*.py"))
     assert not any(each.is_relative_to(PROJECT / "tests" / "tui") for each in beyond)
 
 
-def test_what_the_list_names_exists() -> None:
-    known = tomllib.loads((PROJECT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
-    for file, tests in known["tests"].items():
+def test_what_the_list_names_exists(nearest: NearestTests) -> None:
+    for file, tests in KNOWN["tests"].items():
         assert [name for name in (file, *tests) if not (PROJECT / name).is_file()] == []
-        assert set(tests) <= {str(each.relative_to(PROJECT)) for each in NearestTests(further=known["tests"]).of(file)}
-    for each in known.get("accepted", []):
-        file = PROJECT / each["fault"].partition(":")[0]
-        assert each["fault"] in {mutant.key for mutant in mutants_of(file)}, "the line has changed"
+        assert set(tests) <= {str(each.relative_to(PROJECT)) for each in nearest.of(file)}
+    accepted = KNOWN.get("accepted", [])
+    files = {each["fault"].partition(":")[0] for each in accepted}
+    faults = {mutant.key for file in files for mutant in mutants_of(PROJECT / file)}
+    for each in accepted:
+        assert each["fault"] in faults, "the line has changed"
         assert each["why"]

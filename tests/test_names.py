@@ -6,11 +6,11 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
-import workbench
+from support.source_code import PACKAGE as ROOT
+from support.source_code import module_nodes, module_tree, parsed_once
 
-ROOT = Path(workbench.__file__).parent
+pytestmark = parsed_once
 OWN_NAMES: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
     "adapters",
@@ -48,7 +48,7 @@ def public_functions(folder: str) -> dict[str, list[str]]:
     """By name: the modules below a folder that define it."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / folder).rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in module_tree(path).body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(ROOT).as_posix())
     return found
@@ -81,7 +81,7 @@ VAGUE_CLASSES = frozenset(
 def test_public_classes_have_names_of_their_own_that_say_what_they_are() -> None:
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):  # also those inside another class
+        for node in module_nodes(path):  # also those inside another class
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(ROOT).as_posix())
     refused = [
@@ -119,7 +119,7 @@ SHARED_METHODS: dict[str, tuple[str, ...]] = {
 def public_methods(folder: str) -> Iterator[tuple[str, str, str]]:
     """Module, class and name of each public method below a folder; properties are no methods."""
     for path in sorted((ROOT / folder).rglob("*.py")):
-        for holder in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for holder in module_nodes(path):
             if not isinstance(holder, ast.ClassDef):
                 continue
             for node in holder.body:
@@ -163,7 +163,7 @@ def test_a_class_is_named_after_a_thing() -> None:
         f"{path.relative_to(ROOT).as_posix()}: {node.name}: name a thing, not an activity"
         for folder in THINGS
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in module_tree(path).body
         if isinstance(node, ast.ClassDef) and re.fullmatch(r"_?[A-Z][a-z]+ing", node.name) and node.name not in NOUNS
     ]
     assert not found, "\n".join(found)

@@ -9,9 +9,10 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import workbench
+from support.source_code import PACKAGE as ROOT
+from support.source_code import module_nodes, parsed_once
 
-ROOT = Path(workbench.__file__).parent
+pytestmark = parsed_once
 SAID_TO_MODELS = ("agent/tools", "compaction/prompts.py", "compaction/continuation.py", "demo", "rehearsal", "traces")
 """What these hold is written for a model, or by another program."""
 PUZZLING = (
@@ -48,10 +49,10 @@ HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module that are not docstrings; of those with values in them, the words between."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    holders = [node for node in ast.walk(tree) if isinstance(node, HOLDERS)]
+    nodes = module_nodes(path)
+    holders = [node for node in nodes if isinstance(node, HOLDERS)]
     described = {id(each.value) for node in holders for each in node.body if isinstance(each, ast.Expr)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
             yield node.lineno, node.value
 
@@ -192,10 +193,10 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         yield from enumerate(NOT_PROSE.sub(lambda part: "\n" * part[0].count("\n"), source).split("\n"), 1)
         return
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ():
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
-    for holder in ast.walk(ast.parse(source)):
+    for holder in module_nodes(path):
         if isinstance(holder, HOLDERS):
             for each in holder.body:
                 if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
@@ -204,7 +205,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 def defined_names(path: Path) -> Iterator[tuple[int, str]]:
     """The names that a module gives to functions, classes, arguments, variables and fields."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in module_nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):

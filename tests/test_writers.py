@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "workbench"
+from support.source_code import PACKAGE as ROOT
+from support.source_code import module_nodes, parsed_once
+
 WRITERS = ("config/writing.py", "config/output_files.py")
 METHODS = {"write_text", "write_bytes", "touch", "mkdir", "makedirs", "symlink_to", "hardlink_to", "rename", "renames"}
 FUNCTIONS = {
@@ -59,9 +60,9 @@ ALLOWED = {
 }
 
 
-def writes(tree: ast.AST) -> Iterator[str]:
+def writes(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The calls in a module that may make, change or move a file."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         match call.func:
             case ast.Name(id="open") if not reads(call, 1):
                 yield "open"
@@ -106,11 +107,12 @@ def is_session(function: ast.Attribute) -> bool:
     return function.attr == "rename" and named.split(".")[-1] in ("store", "work", "model", "_store")
 
 
+@parsed_once
 def test_nothing_else_writes_a_file_and_nothing_is_listed_that_is_gone() -> None:
     found = {
         (path.relative_to(ROOT).as_posix(), call)
         for path in sorted(ROOT.rglob("*.py"))
-        for call in writes(ast.parse(path.read_text("utf-8")))
+        for call in writes(module_nodes(path))
         if path.relative_to(ROOT).as_posix() not in WRITERS
     }
     assert found - ALLOWED.keys() == set(), "write it with config.writing, or say in ALLOWED why not"
@@ -141,7 +143,7 @@ def test_nothing_else_writes_a_file_and_nothing_is_listed_that_is_gone() -> None
     ],
 )
 def test_other_ways_are_found(code: str) -> None:
-    assert list(writes(ast.parse(code)))
+    assert list(writes(ast.walk(ast.parse(code))))
 
 
 @pytest.mark.parametrize(
@@ -149,4 +151,4 @@ def test_other_ways_are_found(code: str) -> None:
     ["open(path)", "open(path, 'rb')", "path.open('rb')", "text.replace('a', 'b')", "os.open(path, os.O_RDONLY)"],
 )
 def test_reading_is_no_writing(code: str) -> None:
-    assert not list(writes(ast.parse(code)))
+    assert not list(writes(ast.walk(ast.parse(code))))

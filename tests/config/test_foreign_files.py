@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import workbench
+from support.source_code import PACKAGE, module_nodes, parsed_once
 from workbench.config.errors import WrongCall
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import (
@@ -28,7 +28,6 @@ from workbench.config.foreign_files import (
 )
 
 pytest.importorskip("fcntl", reason="a system without pipes that have names")
-PACKAGE = Path(workbench.__file__).parent
 
 
 def a_socket(path: Path) -> None:
@@ -197,18 +196,17 @@ _LIBRARIES = {
 }
 
 
-def ways_of_opening(tree: ast.AST) -> Iterator[str]:
+def ways_of_opening(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """What a module calls to read files by their names, in its own words."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and _opens(node):
             yield ast.unparse(node.func)
 
 
 def _opens(call: ast.Call) -> bool:
     name = ast.unparse(call.func)
-    text = ast.unparse(call)
     if name in _LIBRARIES:
-        return "O_WRONLY" not in text
+        return "O_WRONLY" not in ast.unparse(call)
     method = name.rpartition(".")[2]
     if name.startswith("Store.") or name == "read_text":
         return False
@@ -224,11 +222,12 @@ def _opens(call: ast.Call) -> bool:
     return name == "open" or is_bare or not _OPEN_WORDS.isdisjoint(words)
 
 
+@parsed_once
 def test_no_other_module_opens_files() -> None:
     found = {
         (path.relative_to(PACKAGE).as_posix(), way)
         for path in sorted(PACKAGE.rglob("*.py"))
-        for way in ways_of_opening(ast.parse(path.read_text(encoding="utf-8")))
+        for way in ways_of_opening(module_nodes(path))
     }
     assert found - ALLOWED.keys() == set(), "open it with config.foreign_files, or say in ALLOWED why not"
     assert ALLOWED.keys() - found == set(), "no longer needed"
@@ -252,9 +251,9 @@ def test_no_other_module_opens_files() -> None:
     ],
 )
 def test_every_way_of_opening_is_seen(text: str) -> None:
-    assert list(ways_of_opening(ast.parse(text)))
+    assert list(ways_of_opening(ast.walk(ast.parse(text))))
 
 
 @pytest.mark.parametrize("text", ["open(path, 'wb')", "path.open('x')", "line.open('search', '')", "read_text(name)"])
 def test_what_reads_no_file_is_not_meant(text: str) -> None:
-    assert not list(ways_of_opening(ast.parse(text)))
+    assert not list(ways_of_opening(ast.walk(ast.parse(text))))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.source_code import PACKAGE, module_nodes, parsed_once
 from support.without_posix import MODULES, NAMES
 from workbench.config import system
 
@@ -21,7 +22,7 @@ OWN = "config/system.py"
 def _posix_names(path: Path) -> list[str]:
     """What a module uses that Windows lacks."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in module_nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.attr in NAMES.get(node.value.id, ()):
                 found.append(f"{node.value.id}.{node.attr}")
@@ -32,12 +33,9 @@ def _posix_names(path: Path) -> list[str]:
     return found
 
 
+@parsed_once
 def test_what_windows_lacks_is_used_in_one_module() -> None:
-    found = {
-        str(path.relative_to(ROOT / "workbench")): names
-        for path in (ROOT / "workbench").rglob("*.py")
-        if (names := _posix_names(path))
-    }
+    found = {str(path.relative_to(PACKAGE)): names for path in PACKAGE.rglob("*.py") if (names := _posix_names(path))}
     assert set(found.pop(OWN)) >= {"os.killpg", "signal.SIGHUP", "fcntl", "termios"}, "the check finds something"
     assert found == {  # each where it was made sure that it is there
         "config/variables.py": ["os.environb", "os.environb"],

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import get_args
 
+from support.source_code import PACKAGE, module_nodes, parsed_once
 from workbench.log.events import OwnDialect
 from workbench.wire.dialects import DIALECTS
 
-ROOT = Path(__file__).parents[2] / "workbench"
 NAMES = frozenset(get_args(OwnDialect))
 MAY_SAY = {
     "log/events.py": "declares the names",
@@ -25,34 +24,33 @@ MAY_SAY = {
 """Where a word that is a dialect's name may be, and why."""
 
 
-def words(node: ast.AST) -> set[str]:
+def words(nodes: Iterable[ast.AST]) -> set[str]:
     """The names of dialects that are written in a piece of code."""
-    return {
-        each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    } & NAMES
+    return {each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)} & NAMES
 
 
-def decisions(tree: ast.AST) -> Iterator[str]:
+def decisions(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The pieces of code that decide something by the name of a dialect."""
-    for node in ast.walk(tree):
-        written = ast.unparse(node) if isinstance(node, ast.Compare | ast.match_case | ast.AnnAssign) else ""
-        if isinstance(node, ast.Compare) and "dialect" in written and words(node):
-            yield written
-        if isinstance(node, ast.Match) and "dialect" in ast.unparse(node.subject):
-            yield ast.unparse(node.subject)
-        if isinstance(node, ast.AnnAssign) and words(node) and "[DialectName," in ast.unparse(node.annotation):
-            yield written
+    for node in nodes:
+        match node:
+            case ast.Compare() if words(ast.walk(node)) and "dialect" in ast.unparse(node):
+                yield ast.unparse(node)
+            case ast.Match(subject) if "dialect" in ast.unparse(subject):
+                yield ast.unparse(subject)
+            case ast.AnnAssign(annotation=of) if words(ast.walk(node)) and "[DialectName," in ast.unparse(of):
+                yield ast.unparse(node)
 
 
+@parsed_once
 def test_nothing_outside_decides_by_the_name_of_a_dialect_or_says_it_without_a_reason() -> None:
     said: set[str] = set()
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
         if name.startswith("wire/"):
             continue
-        tree = ast.parse(path.read_text())
-        assert list(decisions(tree)) == [], f"{name}: look the dialect up in DIALECTS and ask it"
-        if words(tree):
+        nodes = module_nodes(path)
+        assert list(decisions(nodes)) == [], f"{name}: look the dialect up in DIALECTS and ask it"
+        if words(nodes):
             said.add(name)
     unlisted = {name for name in said if not name.startswith(tuple(MAY_SAY))}
     assert unlisted == set(), "ask the dialect in place of naming it, or say in MAY_SAY why not"
