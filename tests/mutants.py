@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         near = nearest.of(mutant.file)
         with copies.one() as copy:
             if reached is None:
-                return copy.tried(mutant, near, HANGS)
+                return copy.tried(mutant, [*near, *nearest.of_room(mutant.file)], HANGS)
             tests = reached.in_order(mutant, near)
             further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
             for asked in (tests[:FIRST], reached.within([*near, *further], LONGEST)):

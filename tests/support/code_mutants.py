@@ -6,7 +6,7 @@ The fault is put into the text of the file, so that everything around it stays a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,15 +173,22 @@ class NearestTests:
         self._tests = tests
 
     def of(self, file: str) -> list[str]:
-        """Those of its name and those of its room that import it; if there are none, others that do, or its room's."""
+        """Those of its name and those of its room that import it; if there are none, others that do."""
         path = Path(file)
         module, room = ".".join(path.with_suffix("").parts), path.parts[1]
         named = [each for each in self._uses if each.stem == f"test_{path.stem}" and room in each.parts]
         using = [each for each, modules in self._uses.items() if module in modules]
         near = [each for each in using if room in each.parts]
-        found = list(dict.fromkeys([*named, *near])) or using
-        found = found or sorted(self._tests.joinpath(*path.parts[1:-1]).rglob("test_*.py"))
-        return [each.relative_to(self._tests.parent).as_posix() for each in found]
+        return self._names(dict.fromkeys([*named, *near]) or using)
+
+    def of_room(self, file: str) -> list[str]:
+        """The others of its room."""
+        room, near = self._tests / Path(file).parts[1], self.of(file)
+        theirs = self._names(each for each in self._uses if room in each.parents)
+        return [each for each in theirs if each not in near]
+
+    def _names(self, files: Iterable[Path]) -> list[str]:
+        return [each.relative_to(self._tests.parent).as_posix() for each in files]
 
 
 def _imported(file: Path) -> set[str]:
