@@ -240,6 +240,13 @@ def test_an_answer_has_its_text_its_end_and_its_report_with_the_cache_in_the_pro
     assert read_answer(dialect, {}) == ([], None)
 
 
+def test_of_several_choices_the_first_is_the_answer() -> None:
+    body, _ = ANSWERS["chat"]
+    [choice] = body["choices"]
+    other = {"index": 1, "message": {"role": "assistant", "content": "three"}, "finish_reason": "stop"}
+    assert read_answer("chat", {**body, "choices": [choice, other]}) == read_answer("chat", body)
+
+
 def test_a_message_that_is_none_is_carried_and_the_others_are_read() -> None:
     bad = {"role": "assistant", "reasoning": "hm", "tool_calls": 3}
     assert read_request("chat", {"messages": [bad, {"role": "user", "content": "hi"}]}) == [
