@@ -332,3 +332,18 @@ def test_several_system_messages_of_the_chat_dialect_are_numbered_from_the_secon
     said = [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, {"role": "user", "content": "c"}]
     slots = [each for each in read_request("chat", {"messages": said}) if isinstance(each, SlotContent)]
     assert [(each.name, each.text) for each in slots] == [("system", "a"), ("developer 2", "b")]
+
+
+def test_calls_of_anthropic_without_ids_are_numbered_and_get_their_results_in_order() -> None:
+    calls = [{"type": "tool_use", "name": name, "input": {}} for name in ("ls", "cat")]
+    results = [{"type": "tool_result", "content": text} for text in ("one", "two")]
+    messages = [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+    found = read_request("anthropic", {"messages": messages})
+    assert [(each.call_id, each.tool) for each in found if isinstance(each, ToolCall)] == [
+        ("call_1", "ls"),
+        ("call_2", "cat"),
+    ]
+    assert [(each.call_id, each.content) for each in found if isinstance(each, ToolResult)] == [
+        ("call_1", "one"),
+        ("call_2", "two"),
+    ]
