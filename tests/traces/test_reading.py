@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import read_json
+from workbench.traces.reading import read_json, whole_lines
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -36,3 +36,18 @@ def test_numbers_are_those_of_python(number: str) -> None:
 def test_what_is_no_json_is_refused_with_its_line(wrong: str) -> None:
     with pytest.raises(WrongCall, match="a file: line 2: expected one JSON value on the line"):
         read_json("a file", f'{{}}\n{{"a": {wrong}}}')
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        (b'{"a": 1}\n{"b": 2}', b'{"a": 1}\n{"b": 2}'),
+        (b'{"a": 1}\n{"b', b'{"a": 1}\n'),
+        (b'{\n  "a": 1,\n  "b', b'{\n  "a": 1,\n  "b'),
+        (b'\n[\n  {"a": 1},\n  {', b'\n[\n  {"a": 1},\n  {'),
+        (b"# said\nhalf a li", b"# said\n"),
+        (b"half a li", b"half a li"),
+    ],
+)
+def test_an_unfinished_last_line_is_left_out_unless_all_is_one_value(written: bytes, whole: bytes) -> None:
+    assert whole_lines(written) == whole

@@ -335,7 +335,7 @@ def test_several_system_messages_of_the_chat_dialect_are_numbered_from_the_secon
 
 
 def test_calls_of_anthropic_without_ids_are_numbered_and_get_their_results_in_order() -> None:
-    calls = [{"type": "tool_use", "name": name, "input": {}} for name in ("ls", "cat")]
+    calls: list[dict[str, Any]] = [{"type": "tool_use", "name": name, "input": {}} for name in ("ls", "cat")]
     results = [{"type": "tool_result", "content": text} for text in ("one", "two")]
     messages = [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
     found = read_request("anthropic", {"messages": messages})
