@@ -1,14 +1,15 @@
 """Put small faults into the code and see whether tests notice: `uv run python tests/mutants.py [--count N] [PATH...]`.
 
 A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault is tried in a copy of the project, with
-the nearest tests of the changed file; if they pass, with the rest of its room and others that import it. The faults
-that no test notices are listed at the end. The exit code is 1 where fewer than nine in ten are noticed; those that
-`tests/mutants.toml` explains do not count.
+the nearest test files. With `--reached FILE` the tests that reach the fault are asked first: all tests run once to
+find out which these are, and the file keeps it for the next time. The faults that no test notices are listed at the
+end. The exit code is 1 where fewer than nine in ten are noticed; those that `tests/mutants.toml` explains do not count.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import random
 import re
@@ -18,15 +19,17 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from support.code_mutants import CodeMutant
+    from support.reached_tests import ReachedTests
 
 CORE = (
     *("config", "log", "context", "models", "wire", "compaction", "agent", "traces", "proxy", "sources"),
@@ -34,10 +37,14 @@ CORE = (
 )
 """The folders without a screen."""
 HANGS = 900
-"""Seconds after which tests with a fault in the code are taken for stuck."""
+"""Seconds after which tests with a fault in the code are taken for stuck, if nobody knows how long they take."""
+FIRST = 40
+"""Tests that are asked first, of those that reach a fault."""
+LONGEST = 180
+"""Seconds that the others may take: the nearest files, and tests further away."""
 SHARE = 0.9
 """Of the faults that have to be noticed."""
-Fate = Literal["noticed", "noticed further away", "hangs", "survived", "accepted", "no tests"]
+Fate = Literal["noticed", "hangs", "survived", "accepted"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,37 +57,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=200, metavar="N", help="so many, chosen by chance (200)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one chooses others (1)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="at once (2)")
+    parser.add_argument("--reached", type=Path, metavar="FILE", help="which tests reach a fault; made by a run of all")
     options = parser.parse_args(arguments)
 
     found = [each for path in options.paths or _core(PROJECT) for each in _faults_in(path, mutants_of)]
     chosen = random.Random(options.seed).sample(found, min(options.count, len(found)))
     known = tomllib.loads((TESTS / "mutants.toml").read_text(encoding="utf-8"))
     accepted = {each["fault"] for each in known.get("accepted", [])}
-    nearest = NearestTests(further=known.get("tests"))
+    nearest = NearestTests()
     files = len({each.file for each in found})
     print(f"{len(chosen):,} of {len(found):,} faults in {files:,} files, seed {options.seed}", flush=True)
+    reached = _reached(PROJECT, options.reached, chosen, options.jobs + 1) if options.reached else None
 
     def tried(mutant: CodeMutant) -> Fate:
         if mutant.key in accepted:
             return "accepted"
-        tests = [each.relative_to(PROJECT) for each in nearest.of(mutant.file)]
-        if not tests:
-            return "no tests"
+        near = nearest.of(mutant.file)
         with copies.one() as copy:
-            if (fate := copy.tried(mutant.file, mutant.applied, tests)) != "survived":
-                return fate
-            if not (further := [each.relative_to(PROJECT) for each in nearest.beyond(mutant.file)]):
-                return fate
-            fate = copy.tried(mutant.file, mutant.applied, further)
-            return "noticed further away" if fate == "noticed" else "survived"
+            if reached is None:
+                return copy.tried(mutant, [*near, *nearest.of_room(mutant.file)], HANGS)
+            tests = reached.in_order(mutant, near)
+            further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
+            for asked in (tests[:FIRST], reached.within([*near, *further], LONGEST)):
+                fate = copy.tried(mutant, asked, 120 + 10 * reached.total(asked))
+                if fate != "survived":
+                    break
+            return fate
 
     with _Copies(PROJECT, options.jobs) as copies, ThreadPoolExecutor(options.jobs) as pool:
         fates: dict[Fate, list[CodeMutant]] = {}
         for mutant, fate in zip(chosen, pool.map(tried, chosen), strict=True):
             fates.setdefault(fate, []).append(mutant)
-            print(f"{fate}: {mutant}", flush=True)
-    alive = [*fates.get("survived", []), *fates.get("no tests", [])]
-    dead = sum(len(fates.get(each, [])) for each in ("noticed", "noticed further away", "hangs"))
+            tests = f" ({len(reached.tests.get(mutant.key, ()))} tests reach it)" if reached else ""
+            print(f"{fate}: {mutant}{tests}", flush=True)
+    alive = fates.get("survived", [])
+    dead = sum(len(fates.get(each, [])) for each in ("noticed", "hangs"))
     counted = dead + len(alive)
     print(", ".join(f"{len(each)} {fate}" for fate, each in fates.items()))
     print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%})")
@@ -101,49 +112,78 @@ def _faults_in(path: str, mutants_of: Callable[[Path], list[CodeMutant]]) -> Ite
         yield from (each for each in mutants_of(file) if not line or each.line == int(line))
 
 
+def _reached(project: Path, file: Path, faults: Sequence[CodeMutant], processes: int) -> ReachedTests:
+    """Which tests reach the faults: from the file, or from a run of all tests."""
+    from support.reached_tests import load_reached, put_markers, read_notes
+
+    if file.exists():
+        return load_reached(file)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as top:
+        copy, notes = _Copy(project, Path(top) / "copy"), Path(top) / "notes"
+        put_markers(copy.folder, notes, faults)
+        code, output = copy.run([f"-n{processes}", "--durations=0", "tests"], timeout=None)
+        assert code in (0, 1), output[-2000:]
+        found = read_notes(notes, faults, output)
+    found.save(file)
+    print(f"all tests ran: {output.strip().splitlines()[-1]}", flush=True)
+    return found
+
+
 class _Copy:
     """A copy of the project in which one fault at a time is tried."""
 
     def __init__(self, project: Path, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._sound: set[str] = set()
         """Tests that pass without a fault."""
-        self._unsound = list[str]()
-        """Options that leave out those that do not."""
-        for name in ("workbench", "tests", "themes", "docs"):
-            shutil.copytree(project / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for file in project.iterdir():
-            if file.is_file():
-                shutil.copy(file, folder)
+        self._unsound: set[str] = set()
+        """Those that do not, and are left out."""
+        left_out = shutil.ignore_patterns("__pycache__", ".git", ".venv", ".*_cache", ".hypothesis")
+        shutil.copytree(project, folder, ignore=left_out)
+        # By default Python tells by time and size whether a file has changed: a fault can leave both as they are.
+        compileall.compile_dir(folder / "workbench", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
 
-    def tried(self, file: str, change: Callable[[bytes], bytes], tests: Sequence[Path]) -> Fate:
-        """What the tests make of a changed file. Who fails with the fault has to pass without it, or is left out."""
-        path = self._folder / file
+    def tried(self, mutant: CodeMutant, tests: Sequence[str], timeout: float) -> Fate:
+        """What the tests make of a fault. Who fails with the fault has to pass without it, or is left out."""
+        path = self.folder / mutant.file
         whole = path.read_bytes()
         while True:
-            path.write_bytes(change(whole))
+            path.write_bytes(mutant.applied(whole))
             try:
-                failed = self._run(map(str, tests))
+                failed = self._first_failed([each for each in tests if each not in self._unsound], timeout)
             except subprocess.TimeoutExpired:
                 return "hangs"
             finally:
                 path.write_bytes(whole)
             if not failed:
                 return "survived"
-            if failed in self._sound or not self._run([failed]):
+            if failed in self._sound or not self._first_failed([failed], HANGS):
                 self._sound.add(failed)
                 return "noticed"
             print(f"left out, as it fails without a fault as well: {failed}", flush=True)
-            self._unsound.append(f"--deselect={failed}")
+            self._unsound.add(failed)
 
-    def _run(self, tests: Iterable[str]) -> str:
-        """The first test that fails, or the file that cannot be read."""
-        command = (sys.executable, "-m", "pytest", "-xq", "-n0", "--tb=no", "-rfE", "-p", "no:cacheprovider")
+    def _first_failed(self, tests: Sequence[str], timeout: float) -> str:
+        """The first test that fails or is missing, or the file that cannot be read."""
+        if not tests:
+            return ""
+        unsound = [f"--deselect={each}" for each in self._unsound]
+        code, out = self.run(["-x", "-n0", *unsound, *tests], timeout)
+        found = re.search(r"^(?:FAILED|ERROR) (\S+(?: .*\])?)", out, re.MULTILINE)
+        if found:
+            return found[1].split(" - ")[0]
+        missing = re.search(rf"^ERROR: not found: {re.escape(str(self.folder))}/(.*)$", out, re.MULTILINE)
+        assert missing or code in (0, 5), out[-2000:]
+        return missing[1] if missing else ""
+
+    def run(self, arguments: Sequence[str], timeout: float | None) -> tuple[int, str]:
+        """The exit code of pytest, and what it prints."""
+        command = (sys.executable, "-m", "pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider")
         options = "--hypothesis-profile=repeatable"
-        paths = {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
+        paths = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "", "PYTEST_ADDOPTS": options}
         with subprocess.Popen(
-            (*command, *self._unsound, *tests),
-            cwd=self._folder,
+            (*command, *arguments),
+            cwd=self.folder,
             env={**os.environ, **paths},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -152,13 +192,11 @@ class _Copy:
             text=True,
         ) as process:
             try:
-                out, _ = process.communicate(timeout=HANGS)
+                out, _ = process.communicate(timeout=timeout)
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
-        found = re.search(r"^(?:FAILED|ERROR) (\S+(?: .*\])?)", out, re.MULTILINE)
-        assert (process.returncode == 0) == (found is None), out[-2000:]
-        return found[1].split(" - ")[0] if found else ""
+        return process.returncode, out
 
 
 class _Copies:

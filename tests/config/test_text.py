@@ -16,6 +16,7 @@ from workbench.config.text import (
     edited,
     escaped_json,
     fit_columns,
+    percent,
     printable,
     printable_lines,
     table,
@@ -124,3 +125,10 @@ def test_an_age_is_told_in_one_unit() -> None:
     passed = (-5, 59, 60, 59 * 60, hour, 23 * hour, 24 * hour, 6 * 24 * hour, 7 * 24 * hour, 3 * 366 * 24 * hour)
     told = [age(0, seconds) for seconds in passed]
     assert told == ["now", "now", "1 min", "59 min", "1 h", "23 h", "1 d", "6 d", "1 wk", "3 y"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0 %"), (0.004, "0.4 %"), (-0.05, "-5.0 %"), (0.1, "10 %"), (0.876, "88 %")]
+)
+def test_a_small_share_has_one_digit_more(share: float, text: str) -> None:
+    assert percent(share) == text

@@ -196,6 +196,7 @@ def test_a_model_may_bring_its_own_knobs_dotted_or_in_tables() -> None:
         (f"masking.keep_last={NO_LIMIT + 1}", f"from 0 up and at most {NO_LIMIT}, got {NO_LIMIT + 1}"),
         ("masking.keep_last=three", "expected a whole number from 0 up, got 'three'"),
         ("budget.margin_ratio=2", "expected a number from 0 to 0.9, got 2"),
+        ("compaction.threshold=1.5", "expected a number from 0 to 1, got 1.5"),
     ],
 )
 def test_a_wrong_set_says_what_was_expected(option: str, said: str) -> None:

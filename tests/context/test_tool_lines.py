@@ -94,6 +94,7 @@ LINES: list[tuple[str, dict[str, Any], str]] = [
     ("functions.exec_command", {"cmd": "ls"}, "Bash ls"),
     ("calculate", {"expression": "1 + 1"}, "calculate 1 + 1"),
     ("fly", {"mode": "fast", "query": "home", "legs": [1, 2]}, "fly home mode=fast legs=[1, 2]"),
+    ("fly", {"query": "home", "why": "x" * 60}, f"fly home why={'x' * 49}…"),
     ("submit", {}, "submit"),
 ]
 

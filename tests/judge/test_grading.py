@@ -50,6 +50,9 @@ def test_a_sentence_in_other_words_is_left_to_the_judge() -> None:
     assert right is not None
     assert right.score == 1.0
     assert grade_by_rule(said, "nothing of that kind runs in production") is None
+    most = grade_by_rule(probe("alpha bravo charlie delta foxtrot", match="words"), "charlie, alpha and delta")
+    assert most is not None, "three of five words are enough"
+    assert most.score == 1.0
     unknown = grade_by_rule(said, "It is not stated in the context.")
     assert unknown is not None
     assert unknown.score == 0.0

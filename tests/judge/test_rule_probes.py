@@ -71,6 +71,12 @@ def test_both_parts_of_a_sentence_say_something(sentence: str) -> None:
     assert parts is None or all(part.strip() for part in parts)
 
 
+def test_a_sentence_is_halved_only_if_both_parts_have_words_enough() -> None:
+    assert halves("The worker keeps every connection because restarts lose them") is not None
+    assert halves("It is as we do it in our big old bakery deployments") is None
+    assert halves("The worker keeps every connection because it is so") is None
+
+
 counts = st.integers(0, 30)
 
 

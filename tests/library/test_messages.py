@@ -133,6 +133,12 @@ def test_pictures_go_into_every_dialect() -> None:
     assert plan.request("ollama")["messages"][0]["images"] == [data]
 
 
+def test_a_picture_that_does_not_say_its_type_is_a_png() -> None:
+    part = {"type": "image_url", "image_url": {"url": "data:;base64,iVBORw0KGgo="}}
+    plan = workbench.plan([{"role": "user", "content": [part]}])
+    assert plan.request("anthropic")["messages"][0]["content"][0]["source"]["media_type"] == "image/png"
+
+
 ANTHROPIC: list[dict[str, Any]] = [
     {"role": "user", "content": [{"type": "text", "text": "look", "cache_control": {"type": "ephemeral"}}]},
     {

@@ -110,6 +110,11 @@ def test_a_transcript_of_another_agent_opens(talk: Path) -> None:
         workbench.open("nowhere")
 
 
+def test_a_notebook_shows_how_full_the_window_is() -> None:
+    plan = workbench.plan([{"role": "user", "content": "hello"}], policy="codex", window=20_000)
+    assert f"codex: {plan.tokens:,} of 20,000 tokens, fits" in plan._repr_html_()
+
+
 HOSTILE: Any = "<script>alert(1)</script><img src=x onerror='alert(2)'>\x1b[31m\u202e\"&"
 
 

@@ -143,6 +143,7 @@ def test_the_documents_table_by_name(name: str, window: int | None) -> None:
 
 def test_input_alone_needs_the_parts_to_add_up() -> None:
     assert is_input_only("gpt-5.4", 922_000, 128_000)
+    assert is_input_only("gpt-5.9", 100_000, 28_000)
     assert not is_input_only("gpt-5.4", 922_000, None)
     assert not is_input_only("gpt-4", 272_000, 128_000)
 

@@ -97,6 +97,21 @@ def test_a_break_in_mid_stream_is_told_by_its_cause() -> None:
     assert diagnose(odd("MidStreamFallbackError", "x", original_exception=None)).category == "broken_stream"
 
 
+@pytest.mark.parametrize(
+    ("status", "words", "category"),
+    [
+        (None, "Connection refused", "connection"),
+        (500, "Cannot connect to host", "connection"),
+        (500, "Oh no", "overloaded"),
+        (502, "Connection refused", "overloaded"),
+    ],
+)
+def test_a_lost_connection_is_known_by_its_words_where_no_server_answered(
+    status: int | None, words: str, category: str
+) -> None:
+    assert diagnose(odd("InternalServerError", words, status_code=status)).category == category
+
+
 def test_a_wait_may_be_a_date() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
     failure = diagnose(odd("RateLimitError", "slow", litellm_response_headers={"Retry-After": soon}))

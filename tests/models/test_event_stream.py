@@ -60,6 +60,11 @@ def test_an_event_without_an_end_is_refused() -> None:
     assert caught.value.category == "unreadable_answer"
 
 
+def test_the_longest_event_passes_after_another_one_too() -> None:
+    longest = b"data: " + b"x" * (MOST_EVENT - 8) + b"\n\n"
+    assert fed(b"data: [DONE]\n\n" + longest, []) == b"data: [DONE]\n\n" + longest
+
+
 def choice(**delta: object) -> bytes:
     return json.dumps({"choices": [{"delta": delta}]}).encode()
 

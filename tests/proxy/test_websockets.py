@@ -150,5 +150,9 @@ async def test_a_client_that_closes_in_the_middle_leaves_what_came(tmp_path: Pat
             await socket.receive_str()
         await asyncio.wait_for(provider.closed.wait(), GIVE_UP)
         bodies = await running.bodies()
-    assert [each.problem for each in bodies if isinstance(each, RequestAnswer)] == ["the connection was closed"]
+    [came] = [each for each in bodies if isinstance(each, RequestAnswer)]
+    assert came.problem == "the connection was closed"
+    assert came.first is not None
+    assert came.took is not None
+    assert 0 <= came.first <= came.took, "milliseconds since the request"
     assert [each.finish for each in bodies if isinstance(each, AssistantMessage)] == ["broken"]

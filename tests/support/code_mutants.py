@@ -6,7 +6,7 @@ The fault is put into the text of the file, so that everything around it stays a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,6 +81,8 @@ class _Finder:
         yield from self._below(ast.parse(self._text))
 
     def _below(self, node: ast.AST) -> Iterator[CodeMutant]:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return  # never runs
         if isinstance(node, ast.AnnAssign):  # what a type is does not count
             if node.value is not None:
                 yield from self._below(node.value)
@@ -163,37 +165,30 @@ def _is_string(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-_TOO_FAR = {"tui", "hostile", "clients", "bench"}
-"""Tests that take minutes, or need other programs."""
-
-
 class NearestTests:
     """Which files of tests use a module, the nearest first."""
 
-    def __init__(self, tests: Path = TESTS, further: Mapping[str, Sequence[str]] | None = None) -> None:
-        """`further`: by file, the tests that run it without importing it."""
+    def __init__(self, tests: Path = TESTS) -> None:
         self._uses = {file: _imported(file) for file in sorted(tests.rglob("test_*.py"))}
         self._tests = tests
-        self._further = further or {}
 
-    def of(self, file: str) -> list[Path]:
-        """Those of its name and those of its room that import it; if there are none, its room's or others that do."""
+    def of(self, file: str) -> list[str]:
+        """Those of its name and those of its room that import it; if there are none, others that do."""
         path = Path(file)
         module, room = ".".join(path.with_suffix("").parts), path.parts[1]
         named = [each for each in self._uses if each.stem == f"test_{path.stem}" and room in each.parts]
         using = [each for each, modules in self._uses.items() if module in modules]
         near = [each for each in using if room in each.parts]
-        further = [self._tests.parent / each for each in self._further.get(file, ())]
-        found = list(dict.fromkeys([*named, *near, *further])) or using
-        return found or sorted(self._tests.joinpath(*path.parts[1:-1]).rglob("test_*.py"))
+        return self._names(dict.fromkeys([*named, *near]) or using)
 
-    def beyond(self, file: str) -> list[Path]:
-        """The other tests of its room, and those of other rooms without a screen that import it."""
-        module, room = ".".join(Path(file).with_suffix("").parts), Path(file).parts[1]
-        nearest = set(self.of(file))
-        using = [each for each, modules in self._uses.items() if module in modules and not _TOO_FAR & set(each.parts)]
-        theirs = [each for each in self._uses if each.is_relative_to(self._tests / room)]
-        return [each for each in dict.fromkeys([*using, *theirs]) if each not in nearest]
+    def of_room(self, file: str) -> list[str]:
+        """The others of its room."""
+        room, near = self._tests / Path(file).parts[1], self.of(file)
+        theirs = self._names(each for each in self._uses if room in each.parents)
+        return [each for each in theirs if each not in near]
+
+    def _names(self, files: Iterable[Path]) -> list[str]:
+        return [each.relative_to(self._tests.parent).as_posix() for each in files]
 
 
 def _imported(file: Path) -> set[str]:

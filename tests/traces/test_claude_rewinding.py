@@ -116,6 +116,11 @@ def test_a_summary_from_a_message_on_leaves_what_was_before_it_and_stands_behind
     assert left(*TALK, *made, said("three", "u3", "s")) == ["one", "1", "since then", "three"]
 
 
+def test_a_summary_from_a_message_on_that_is_not_there_covers_all() -> None:
+    made = [boundary("b", "a2", "u9", "a9", "b"), summary("so far", "s", "b")]
+    assert left(*TALK, *made, said("three", "u3", "s")) == ["so far", "three"]
+
+
 def test_it_leaves_an_earlier_summary_too() -> None:
     first = [boundary("b1", "a1", "u2", "a2", "s1"), summary("begin", "s1", "b1")]
     more = [said("three", "u3", "s1"), answered("3", "a3", "u3")]

@@ -19,7 +19,9 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.traces import cline
 from workbench.traces.formats import read_conversations
+from workbench.traces.reading import read_json
 
 NOW = 1_783_376_868_634
 METRICS = {"inputTokens": 90, "outputTokens": 7, "cacheReadTokens": 40, "cacheWriteTokens": 0, "cost": 0.5}
@@ -96,3 +98,10 @@ def test_what_the_window_shows_has_what_each_request_brought_and_cost() -> None:
         Usage("", 0, 63, cached=40, cache_write=3, completion=7, cost=0.5),
         Setting("left out", {"text": 1, "resume_task": 1}),
     ]
+
+
+def test_a_list_of_other_things_is_no_window_of_cline() -> None:
+    shown = {"ts": NOW, "type": "say", "say": "text", "text": "look"}
+    assert cline.recognises(read_json("file", json.dumps([shown, shown])))
+    for other in ({"ts": NOW, "type": "note"}, {"type": "say", "say": "text"}):
+        assert not cline.recognises(read_json("file", json.dumps([shown, other])))

@@ -15,6 +15,7 @@ from workbench.log.events import (
     ImagePart,
     Reasoning,
     Setting,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolResult,
@@ -115,3 +116,7 @@ def test_a_summary_stands_for_all_before_it() -> None:
 )
 def test_what_has_only_some_of_the_marks_is_not_continue_s(value: Any) -> None:
     assert not continue_dev.recognises(read_json("file", json.dumps(value)))
+
+
+def test_what_the_program_says_is_a_system_message() -> None:
+    assert read(item("user", "look"), item("system", "be brief"))[1:] == [SystemMessage("be brief")]

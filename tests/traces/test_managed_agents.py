@@ -19,8 +19,10 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.traces import managed_agents
 from workbench.traces.formats import read_conversations
 from workbench.traces.managed_agents import COMPACTED
+from workbench.traces.reading import read_json
 
 USED = {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5}
 
@@ -75,3 +77,8 @@ def test_events_are_a_conversation_with_its_reports(written: str) -> None:
         Setting("left out", {"session.status_running": 1, "span.model_request_start": 1, "agent.thinking": 1}),
     ]
     assert set(bodies.times) == {1767323045000}
+
+
+def test_events_of_others_are_not_recognised() -> None:
+    assert managed_agents.recognises(read_json("file", json.dumps([event("novelty.happened"), event("agent.message")])))
+    assert not managed_agents.recognises(read_json("file", json.dumps([event("novelty.happened")])))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import passing_values, read_json
+from workbench.traces.reading import passing_values, read_json, whole_lines
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -51,3 +51,18 @@ def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first
     assert [*passing_values(kept.values)] == [each.value for each in kept.values] == expected
     assert list(map(str, passed.broken)) == list(map(str, kept.broken))
     assert len(kept.broken) == len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        (b'{"a": 1}\n{"b": 2}', b'{"a": 1}\n{"b": 2}'),
+        (b'{"a": 1}\n{"b', b'{"a": 1}\n'),
+        (b'{\n  "a": 1,\n  "b', b'{\n  "a": 1,\n  "b'),
+        (b'\n[\n  {"a": 1},\n  {', b'\n[\n  {"a": 1},\n  {'),
+        (b"# said\nhalf a li", b"# said\n"),
+        (b"half a li", b"half a li"),
+    ],
+)
+def test_an_unfinished_last_line_is_left_out_unless_all_is_one_value(written: bytes, whole: bytes) -> None:
+    assert whole_lines(written) == whole

@@ -86,6 +86,16 @@ def test_a_round_of_calls_alone_has_no_text() -> None:
     ]
 
 
+def test_a_result_may_be_plain_text() -> None:
+    calls = [{"id": name, "name": "ls", "arguments": "{}"} for name in ("c", "d")]
+    results = {"c": "a.ts", "d": {"content": []}}
+    metadata = {"toolCallRounds": [{"response": "", "toolCalls": calls}], "toolCallResults": results}
+    assert read(request("look", result={"metadata": metadata}))[-2:] == [
+        ToolResult("c", "a.ts", "ls"),
+        ToolResult("d", "", "ls"),
+    ]
+
+
 def test_without_rounds_the_reply_is_what_the_screen_shows() -> None:
     tool = {
         "kind": "toolInvocationSerialized",

@@ -127,6 +127,15 @@ def test_what_was_imported_into_the_store_is_not_used_again(tmp_path: Path) -> N
     assert (found.agent, len(found.requests)) == ("Workbench", 1)
 
 
+def test_a_stored_session_that_has_grown_is_counted_again(home: Path) -> None:
+    with Services() as services:
+        session = services.store.create([UserMessage("hello"), Usage("gpt-5.4", 0, 100, completion=5)])
+    assert requests_of(table()) == {session.id: 1}
+    with Services() as services:
+        services.store.session(session.id).append(Usage("gpt-5.4", 0, 100, completion=5))
+    assert requests_of(table()) == {session.id: 2}
+
+
 USES = st.builds(
     RequestUse,
     at=st.integers(AT, AT + 10 * 86_400_000),

@@ -240,6 +240,13 @@ def test_an_answer_has_its_text_its_end_and_its_report_with_the_cache_in_the_pro
     assert read_answer(dialect, {}) == ([], None)
 
 
+def test_of_several_choices_the_first_is_the_answer() -> None:
+    body, _ = ANSWERS["chat"]
+    [choice] = body["choices"]
+    other = {"index": 1, "message": {"role": "assistant", "content": "three"}, "finish_reason": "stop"}
+    assert read_answer("chat", {**body, "choices": [choice, other]}) == read_answer("chat", body)
+
+
 def test_a_message_that_is_none_is_carried_and_the_others_are_read() -> None:
     bad = {"role": "assistant", "reasoning": "hm", "tool_calls": 3}
     assert read_request("chat", {"messages": [bad, {"role": "user", "content": "hi"}]}) == [
@@ -325,3 +332,18 @@ def test_several_system_messages_of_the_chat_dialect_are_numbered_from_the_secon
     said = [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, {"role": "user", "content": "c"}]
     slots = [each for each in read_request("chat", {"messages": said}) if isinstance(each, SlotContent)]
     assert [(each.name, each.text) for each in slots] == [("system", "a"), ("developer 2", "b")]
+
+
+def test_calls_of_anthropic_without_ids_are_numbered_and_get_their_results_in_order() -> None:
+    calls: list[dict[str, Any]] = [{"type": "tool_use", "name": name, "input": {}} for name in ("ls", "cat")]
+    results = [{"type": "tool_result", "content": text} for text in ("one", "two")]
+    messages = [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+    found = read_request("anthropic", {"messages": messages})
+    assert [(each.call_id, each.tool) for each in found if isinstance(each, ToolCall)] == [
+        ("call_1", "ls"),
+        ("call_2", "cat"),
+    ]
+    assert [(each.call_id, each.content) for each in found if isinstance(each, ToolResult)] == [
+        ("call_1", "one"),
+        ("call_2", "two"),
+    ]

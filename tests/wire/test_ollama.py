@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.log.events import ImagePart, Reasoning, TextPart, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, ImagePart, Reasoning, TextPart, ToolCall, ToolResult, UserMessage
 from workbench.models.reply_parts import ReportedUsage
 from workbench.proxy.routes import route_of
 from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer, WrittenCall
@@ -51,6 +51,12 @@ def test_results_without_names_belong_to_the_calls_in_their_order() -> None:
         ("ls", "call-1", "one"),
         ("cat", "call-2", "two"),
     ]
+
+
+def test_the_replies_of_a_request_are_numbered() -> None:
+    said = [{"role": "assistant", "content": text} for text in ("one", "two")]
+    found = read_request("ollama", {**ASKED, "messages": [*ASKED["messages"], *said]})
+    assert [each.reply for each in found if isinstance(each, AssistantMessage)] == ["r1", "r2"]
 
 
 def test_pictures_are_a_part_of_what_was_said() -> None:

@@ -313,3 +313,9 @@ def test_no_body_breaks_it_and_all_items_can_be_named(
     with suppress(Refused, WrongCall):
         json.dumps(rewritten(dialect, body, Rewrite(exclude=frozenset(named), texts=edited)))
     assert json.dumps(body) == before
+
+
+def test_a_call_in_the_older_form_is_an_item_with_its_arguments() -> None:
+    call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": '{"path": "."}'}}
+    [item] = items_in("chat", {"messages": [call]})
+    assert (item.kind, item.text, item.tool) == ("call", '{"path": "."}', "ls")

@@ -37,7 +37,7 @@ class DoesNotFit(Refused):
 class Plan:
     """What the model sees: every message with its state and the reason, and the request."""
 
-    context_plan: ContextPlan = field(repr=False)
+    context_plan: ContextPlan
     """The program's own value, for everything that is not here."""
     dialect: Dialect = DEFAULT
     """The dialect of the messages, in which `request` writes unless another one is named."""

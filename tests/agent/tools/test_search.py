@@ -36,7 +36,7 @@ async def test_lines_that_match_are_found_file_by_file(tree: Path, use: Use) -> 
 
 async def test_glob_path_case_and_literal_text_narrow_or_widen(tree: Path, use: Use) -> None:
     assert (await use("search_text", pattern="class", glob="*.py")).text == "src/a.py\n3: class A:\n"
-    assert (await use("search_text", pattern="class", path="src")).text == "src/a.py\n3: class A:\n"
+    assert (await use("search_text", pattern="class", path="src", context=0)).text == "src/a.py\n3: class A:\n"
     assert (await use("search_text", pattern="x", path="src/a.py", limit=1)).text.startswith(
         "src/a.py\n2: x = 1\n[stop"
     )

@@ -36,6 +36,8 @@ WORKBENCH: dict[str, Any] = {row.name: row.value for row in describe_policy(load
         ("history.max_tokens=0,5_000..20_000", (0, 5000, 6000, 8000, 10000, 15000, 20000)),
         ("compaction.threshold=0.5..0.7", (0.5, 0.51, 0.52, 0.53, 0.54, 0.55, 0.56, 0.57, 0.58, 0.59, 0.6,
                                           0.61, 0.62, 0.63, 0.64, 0.65, 0.66, 0.67, 0.68, 0.69, 0.7)),
+        ("budget.margin_ratio=0.1..0.5", (0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26, 0.28, 0.3,
+                                          0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44, 0.46, 0.48, 0.5)),
         ("truncation.strategy=head,both", ("head", "both")),
         ("turn.drop_groups=true,false", (True, False)),
         ("truncation.tools.read.max_tokens=100,200", (100, 200)),

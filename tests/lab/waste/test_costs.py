@@ -11,7 +11,7 @@ from support.logs import number
 from support.talk import words
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.waste.costs import WasteReport
-from workbench.lab.waste.output import waste_lines, waste_table
+from workbench.lab.waste.output import waste_lines, waste_name, waste_table
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -123,6 +123,7 @@ def test_on_a_narrow_terminal_the_end_of_a_path_stays_and_no_sum_is_cut() -> Non
             " ".join(waste_lines(report, 0)).split()
         )
     assert waste_table(report, 0)[1].endswith(f"Read {report.items[0].line.partition(' ')[2]}")
+    assert [len(waste_name(report.items[0], room)) for room in (20, 6, 3)] == [20, 6, 6], "one column is always left"
 
 
 def test_a_tools_name_does_not_act_on_the_terminal() -> None:

@@ -155,6 +155,14 @@ def test_a_command_with_a_small_change_is_a_retry() -> None:
     assert told(found(failed, run("python3 tools/make.py --out build --all", "made"))) == [("retried", 3, 5)]
 
 
+@pytest.mark.parametrize(("between", "is_retry"), [(4, True), (5, False)])
+def test_a_command_with_a_small_change_is_a_retry_only_soon_after(between: int, is_retry: bool) -> None:
+    failed = run("python tools/make.py --out build --all", "No such file", is_error=True)
+    others = [run(f"echo {number}", f"{number}") for number in range(between)]
+    made = found(failed, *others, run("python3 tools/make.py --out build --all", "made"))
+    assert [each.kind for each in made] == ["retried"] * is_retry
+
+
 @pytest.mark.parametrize("head", ["Process exited with code 2\nOutput:\nno", "oops\nExit Code: 1"])
 def test_an_exit_code_in_the_output_is_a_failure(head: str) -> None:
     parts = [call("exec_command", text, cmd="make all") for text in (head, "made")]

@@ -154,4 +154,4 @@ def _even_steps(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(least))
     step = next(each * power for each in (1, 2, 5, 10) if each * power >= least * 0.999)
     between = (round(low + at * step, 10) for at in range(1, math.ceil((high - low) / step)))
-    return [low, *(each for each in between if each < high), high]
+    return [low, *between, high]

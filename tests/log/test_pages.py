@@ -1,0 +1,42 @@
+"""Rows are read from the bytes of an SQLite file as SQLite reads them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from workbench.log.pages import Pages
+
+VALUES = (None, 0, 1, 5, -300, 70_000, -900_000_000, 2**40, -(2**60), 0.5, "two", b"\0\1")
+"""One of each kind that a record can hold."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"CREATE TABLE kinds ({', '.join(f'c{number}' for number in range(len(VALUES)))})")
+        db.execute(f"INSERT INTO kinds VALUES ({', '.join('?' * len(VALUES))})", VALUES)
+        db.execute("CREATE TABLE pairs (a, b)")
+        db.execute("INSERT INTO pairs VALUES (5, 'x')")
+    return path
+
+
+def rows_in(data: bytes) -> list[tuple[object, ...]]:
+    return [row.values for row in Pages(memoryview(data), memoryview(b"")).rows()]
+
+
+def test_every_kind_of_value_is_read(file: Path) -> None:
+    assert VALUES in rows_in(file.read_bytes())
+
+
+@pytest.mark.parametrize("kind", [10, 11])
+def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -> None:
+    data, row = file.read_bytes(), b"\x03\x01\x0f\x05x"
+    assert data.count(row) == 1
+    assert (5, "x") in rows_in(data)
+    others = [each for each in rows_in(data) if each != (5, "x")]
+    assert rows_in(data.replace(row, bytes([3, kind]) + row[2:])) == others
