@@ -13,7 +13,13 @@ from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
 from workbench.compaction.metrics import count_metrics
-from workbench.compaction.record import CompactionDetails, CompactionRecordReader, read_details, read_record
+from workbench.compaction.record import (
+    CompactionDetails,
+    CompactionRecord,
+    CompactionRecordReader,
+    read_details,
+    read_record,
+)
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
@@ -222,7 +228,7 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
     assert found.uncosted == 2
     unknown = count_metrics(read_record(number([*named_turns([1]), compaction(1, 2)])))
     assert unknown.freed is None
-    assert count_metrics(Record()).freed == 0
+    assert count_metrics(CompactionRecord()).freed == 0
 
 
 # A log that grows
