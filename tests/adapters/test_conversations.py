@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.adapters.chat_messages import Originals, leading_prompt
-from workbench.adapters.conversations import PlannedConversations, unused_store
-from workbench.adapters.same_messages import same_message
+from workbench.adapters.conversations import PlannedConversations, same_message, unused_store
 from workbench.library.context import Context
 from workbench.library.plans import DoesNotFit
 from workbench.log.events import Compaction

@@ -27,7 +27,7 @@ from usage.homes import (
 from workbench.cli.agent_commands import USAGE_DIMENSIONS
 from workbench.cli.arguments import day_argument
 from workbench.config.paths import cache_dir
-from workbench.lab.replay.kept_waste import FILE as WASTE_FILE
+from workbench.lab.replay.usage_waste import FILE as WASTE_FILE
 from workbench.usage.kept_usage import FILE
 from workbench.usage.usage_table import DIMENSIONS
 

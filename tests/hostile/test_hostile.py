@@ -51,7 +51,7 @@ FEW = {
 }
 VOLUME = ("answers", "bodies", "doors", "tls", "cuts", "slow")
 """Large bodies, many connections and long waits at the proxy, which run where all cases do. Small cases of the same
-rules are in tests/proxy: test_large_bodies, test_unpacking, test_door, test_forward_door, test_resuming and
+rules are in tests/proxy: test_large_bodies, test_unpacking, test_token_server, test_forward_proxy, test_resuming and
 test_server."""
 OTHERS = [name for name in day.ATTACKS if name not in VOLUME]
 TOGETHER = (

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.judged import COMMANDS, DECISIONS, ERROR, RECALL, STEPS, judged_work
 from support.logs import logs
 from workbench.judge.choosing import choose_probes, evenly_spread, quotas
-from workbench.judge.questions import BLANK, FAILED_COMMANDS, OPEN_TASKS
-from workbench.judge.rule_probes import halves, probes_by_rule
+from workbench.judge.rule_probes import BLANK, FAILED_COMMANDS, OPEN_TASKS, halves, probes_by_rule
 from workbench.judge.values import KINDS, Probe
 
 SOURCE = judged_work()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from workbench.config.errors import WrongCall
 from workbench.config.tables import read_table
 from workbench.models.gateway import SilenceLimits
-from workbench.models.request_settings import LOCAL_FIRST, RequestSettings
+from workbench.models.model_routes import LOCAL_FIRST, RequestSettings
 from workbench.models.retry import RetrySchedule
 
 

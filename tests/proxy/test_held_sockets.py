@@ -24,8 +24,8 @@ from workbench.proxy import holding
 from workbench.proxy.control import ReleaseOrder, release_request
 from workbench.proxy.frame_texts import frame_of, request_in
 from workbench.proxy.frames import SocketFrames
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.websockets import FIXED, HELD
 from workbench.wire.requests import RequestBodies
 
@@ -224,7 +224,7 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
             end = "as_it_was"  # such ones are not rewritten
         asked = frames.from_client(text)
         other = {"input": [{**new, "content": "something else"}]} if end == "changed" else None
-        frames.continue_after_hold(asked, HoldMark("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
+        frames.continue_after_hold(asked, HeldRecord("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
         earlier = f"r{number}"
         if end == "answered":
             frames.record_own_answer(asked, {"id": earlier, "output": [said]})

@@ -10,13 +10,13 @@ from aiohttp.test_utils import make_mocked_request
 from workbench.config.settings import Settings
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.gate import Gate
-from workbench.proxy.orders import take_order
+from workbench.proxy.orders import follow_order
 from workbench.proxy.policies import PassingPolicies, setup_maker
 
 
 async def answer(method: str, path: str, *, with_policies: bool) -> tuple[int, str]:
     policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0) if with_policies else None
-    made = await take_order(make_mocked_request(method, path), path, Gate(), policies)
+    made = await follow_order(make_mocked_request(method, path), path, Gate(), policies)
     assert isinstance(made.body, bytes)
     return made.status, json.loads(made.body).get("error", "")
 

@@ -31,8 +31,8 @@ from workbench.log.events import (
 )
 from workbench.log.store import Store
 from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.redaction import redacted
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import read_body
 from workbench.sources.source import as_source, number_events
 from workbench.tui.compaction.descriptions import entry_figures
@@ -59,7 +59,7 @@ def test_a_conversation_is_one_session_with_each_message_once(recording: Recordi
 def test_events_say_when_they_happened_however_late_they_are_stored(recording: Recording) -> None:
     sent = 1_790_000_000_000
     asked = recording.send(MESSAGES, claude(user("look")), at=sent)
-    held = recording.sessions.hold_request(asked, HoldMark("every", "each is held", 5_000, "as_it_was"), None)
+    held = recording.sessions.hold_request(asked, HeldRecord("every", "each is held", 5_000, "as_it_was"))
     recording.answer(held, answered(said("done")))
     recording.sessions.add_session_event(asked.stored.id, Setting("policy", "layers"))
     events = recording.store.session(recording.store.list()[0].id, write=False).events()

@@ -11,8 +11,7 @@ from workbench.judge.grading import grade_by_rule
 from workbench.judge.requests import framed_context, framed_questions
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.values import Probe
-from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader
-from workbench.rehearsal.probe_requests import answer_to_probes
+from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader, answer_to_probes
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 SOURCE = judged_work()

@@ -17,8 +17,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import workbench.tui
+from workbench.cli.help import manual_page
 from workbench.cli.main import make_parser
-from workbench.cli.manual import manual_page
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
 from workbench.traces.agent_cuts import AGENT_CUTS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.talk import planned, preset
-from workbench.lab.replay.rewinding import undone_by
+from workbench.lab.replay.replayed_session import undone_by
 from workbench.log.events import Body, Override, Revert
 from workbench.traces.formats import read_conversations
 

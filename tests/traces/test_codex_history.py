@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.talk import planned, preset
-from workbench.lab.replay.rewinding import undone_by
+from workbench.lab.replay.replayed_session import undone_by
 from workbench.log.events import Failure, Override, Usage
 from workbench.traces.building import Recording
 from workbench.traces.formats import read_conversations, read_file

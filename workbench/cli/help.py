@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from workbench.cli.arguments import Commands, Parser, add_command, suggestion
-from workbench.cli.manual import manual_page
+from workbench.config.distribution import installed_version
 from workbench.config.errors import WrongCall
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -104,3 +104,53 @@ def _with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.Argum
     for action in _subcommands(parser):
         for each in action.choices.values():
             yield from _with_subparsers(each)
+
+
+def manual_page(parser: argparse.ArgumentParser) -> str:
+    """The page in roff, as `man` reads it."""
+    head = [
+        f'.TH WORKBENCH 1 "" "workbench {installed_version()}" "User Commands"',
+        ".SH NAME",
+        f"workbench \\- {_escaped(str(parser.description)).lower().rstrip('.')}",
+        ".SH SYNOPSIS",
+        ".B workbench",
+        "[\\fICOMMAND\\fR] [\\fIARGUMENTS\\fR]",
+        ".PP",
+        "Without a command, the full screen opens with the last session of this folder, or a new one.",
+        ".SH COMMANDS",
+    ]
+    exits = [
+        ".SH EXIT STATUS",
+        "0 done; 1 failed; 2 wrong call; 3 does not fit, or refused; 130 interrupted; 143 and 129 ended by SIGTERM or",
+        "SIGHUP; 131 ended by SIGQUIT.",
+    ]
+    return "\n".join([*head, *_manual_commands(parser), *exits]) + "\n"
+
+
+def _manual_commands(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _manual_command(each)
+                yield from _manual_commands(each)
+
+
+def _manual_command(parser: argparse.ArgumentParser) -> Iterator[str]:
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    yield f'.SS "{_escaped(usage)}"'
+    yield _escaped(_sentence(parser.description or ""))
+    formatter = parser._get_formatter()
+    for action in parser._actions:
+        if action.help and action.dest != "help":
+            name = formatter._format_action_invocation(action)
+            yield from (".TP", f"\\fB{_escaped(name)}\\fR", _escaped(action.help % {"prog": parser.prog}))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _escaped(text: str) -> str:
+    """A text without meaning for roff: backslashes, hyphens, and a control character at a line's start."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
+    return f"\\&{safe}" if safe.startswith((".", "'")) else safe

@@ -28,25 +28,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from workbench.cli.lab_judging import with_judgements
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
-from workbench.config.errors import WrongCall
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD
-from workbench.config.text import counted, line_width, print_streamed_json
+from workbench.config.text import counted, line_width, print_streamed_json, printable
 from workbench.context.load import RECORDED
 from workbench.lab.pages import lab_page
 from workbench.lab.parquet import write_parquet
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.reports import lab_csv, report_lines, streamed_lab_json
 from workbench.lab.result_files import ResultFile
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine, status_line
+from workbench.lab.running.source_reader import SourceReader
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
 from workbench.lab.running.workers import run_all
 from workbench.lab.values import SourceRun
 from workbench.sources.options import Options
 from workbench.sources.services import Services
+from workbench.views.judged_policies import judge_policies
 
 _NAMED = 3
 """How many of the files that are no transcripts are named."""
@@ -145,3 +147,26 @@ def replay_corpus(
             )
     if len(entries) == len(others):
         raise WrongCall(f"{' '.join(options.sources)}: no transcript found")
+
+
+def with_judgements(outcomes: Iterable[TaskOutcome], wanted: int, services: Services) -> Iterator[TaskOutcome]:
+    """The outcomes with a judgement of every run. No model is asked."""
+    reader = SourceReader(services)
+    for outcome in outcomes:
+        runs = outcome.runs
+        with status_line(f"judging {outcome.task.source}…"):
+            try:
+                labs = reader.read_sources(outcome.task) if runs else []
+                pairs = zip(runs, labs, strict=True)
+                runs = tuple(_judged(outcome.task, run, lab, wanted) for run, lab in pairs)
+            except WorkbenchError as error:
+                print(printable(f"· {outcome.task.source}: not judged: {error}"), file=sys.stderr)
+        yield outcome._replace(runs=runs)
+
+
+def _judged(task: LabTask, source_run: SourceRun, lab: LabSource, wanted: int) -> SourceRun:
+    """The conversation with the share of each policy."""
+    policies = [(each.ref, (*task.options.knobs, *each.knobs)) for each in task.policies]
+    shares = judge_policies(lab, policies, wanted)
+    runs = [replace(run, judged=share) for run, share in zip(source_run.runs, shares, strict=True)]
+    return source_run._replace(runs=tuple(runs))

@@ -24,7 +24,6 @@ from workbench.log.events import OwnDialect
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import ProxyPolicy, registered_proxy
-from workbench.proxy.door import OncePerMinute
 from workbench.proxy.gate import Gate
 from workbench.proxy.launch import Launch, forward_launch, launch_for, proxy_environment, silence_message
 from workbench.proxy.own_folder import own_folder
@@ -36,6 +35,7 @@ from workbench.proxy.recorder_link import in_process
 from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.proxy.server import ProxyServer
+from workbench.proxy.token_server import OncePerMinute
 from workbench.rehearsal.server import RehearsalServer
 from workbench.wire.dialects import DIALECT_REGISTRY
 

@@ -1,4 +1,4 @@
-"""`workbench proxy --tls`: a forward proxy, for agents that take no other address for their model."""
+"""`workbench proxy --tls`: a forward proxy, for agents whose model address cannot be set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.proxy.trusted_files import forward_environment
 
 if TYPE_CHECKING:
-    from workbench.proxy.forward_door import ForwardDoor
+    from workbench.proxy.forward_proxy import ForwardProxy
 
 
 def check_tls(options: argparse.Namespace) -> None:
@@ -49,7 +49,7 @@ def remove_tls(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunningForwardProxy:
-    door: ForwardDoor
+    proxy: ForwardProxy
     authority: Path
     """The file with the certificate that clients have to trust."""
     hosts: tuple[str, ...]
@@ -58,7 +58,7 @@ class RunningForwardProxy:
 
     @property
     def address(self) -> str:
-        return self.door.address
+        return self.proxy.address
 
     def as_json(self) -> dict[str, Any]:
         """What programs need to use it."""
@@ -84,7 +84,7 @@ class RunningForwardProxy:
 
     def silence_message(self, agent: str) -> str:
         """The message for an agent that ended without a request to a host that is opened."""
-        return forward_silence_message(agent, list(self.door.untouched)[:5])
+        return forward_silence_message(agent, list(self.proxy.untouched)[:5])
 
 
 @asynccontextmanager
@@ -94,18 +94,18 @@ async def forward_proxy(
     """A forward proxy in front of a server. `folder`: a private one, for files that its clients need."""
     # Late: they need a package of an extra.
     from workbench.proxy.certificates import HostCertificates, find_authority
-    from workbench.proxy.forward_door import ForwardDoor
+    from workbench.proxy.forward_proxy import ForwardProxy
 
     hosts, files = opened_hosts(options.tls_host), AuthorityFiles()
     authority, why = find_authority(files, {each.host for each in hosts})
-    async with ForwardDoor(server, HostCertificates(authority, folder), hosts, options.port) as door:
+    async with ForwardProxy(server, HostCertificates(authority, folder), hosts, options.port) as proxy:
         if why:
             made = f"made a certificate authority, as {why}: {files.public}, until {authority.last_day}"
             warn(printable(f"{made}. No program trusts it unless it is given this file. {REMOVE} deletes it"))
         if not options.command and not options.json and sys.stdout.isatty():
-            door.tunnelled = lambda target: print(
+            proxy.tunnelled = lambda target: print(
                 f"{datetime.now():%H:%M:%S} untouched: {printable(target.host)}:{target.port}", flush=True
             )
-        environment = forward_environment(door.address, authority.pem, folder)
+        environment = forward_environment(proxy.address, authority.pem, folder)
         names = tuple(f"{each.host}:{each.port}" for each in hosts)
-        yield RunningForwardProxy(door, files.public, names, environment)
+        yield RunningForwardProxy(proxy, files.public, names, environment)

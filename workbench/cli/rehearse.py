@@ -14,7 +14,7 @@ from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
 KEPT = 100
-"""Requests that the server keeps. Nobody reads them here."""
+"""How many requests the server keeps: nothing reads them here."""
 
 
 def run_rehearse(options: argparse.Namespace) -> int:

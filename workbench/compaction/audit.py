@@ -69,7 +69,6 @@ class KeptFacts:
         return Counter(tail for path in {*self._all_paths} for tail in fact_words.path_tails(path))
 
     def has_kept(self, fact: Fact) -> bool:
-        """Whether a fact was kept."""
         key = fact_key(fact.kind, fact.text)
         if key in self._keys:
             return True

@@ -92,12 +92,7 @@ def whole_session(plan: ContextPlan, events: Sequence[Event], policy: Compaction
 
 
 def first_events(
-    source: str,
-    summary: str,
-    settings: Sequence[Setting],
-    made: SessionSummary | None = None,
-    *,
-    recall: bool = False,
+    source: str, summary: str, settings: Sequence[Setting], made: SessionSummary | None = None, *, recall: bool = False
 ) -> list[Body]:
     """The first events of a session that continues another, whose id is `source`.
 

@@ -90,7 +90,6 @@ _MONEY = re.compile(r"([$€£]) ?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(
 
 
 def without_fenced_code(text: str) -> str:
-    """A message without its fenced code."""
     return "\n".join(text.split("```")[::2]) if "```" in text else text
 
 

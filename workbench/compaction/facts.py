@@ -90,7 +90,6 @@ class Mentions:
         """Known words that say nothing."""
 
     def mentions_in(self, text: str) -> tuple[Mention, ...]:
-        """The mentions in one text."""
         if self._texts is None:
             return self._find_mentions(text)
         known = self._texts.get(text)

@@ -49,8 +49,6 @@ class StrategyChoice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StrategyInputs:
-    """The inputs of the strategies."""
-
     policy: CompactionPolicy
     limits: Limits
     counter: TokenCounter

@@ -15,7 +15,7 @@ _CREATE = "CREATE TABLE "
 def open_cache(path: Path, tables: Sequence[str]) -> sqlite3.Connection | None:
     """The database with these tables (`CREATE TABLE ...`); None where nothing can be written.
 
-    A broken file, or one with other tables, is replaced by an empty one: it would prevent keeping for ever.
+    A broken file, or one with other tables, is replaced by an empty one: otherwise nothing could be kept any more.
     """
     with suppress(OSError, sqlite3.Error):
         try:
@@ -34,7 +34,7 @@ def _opened(path: Path, tables: Sequence[str]) -> sqlite3.Connection:
     make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:
-        db.execute("PRAGMA synchronous = OFF")  # first: to change the journal would wait for the disk
+        db.execute("PRAGMA synchronous = OFF")  # before the journal mode, which would wait for the disk
         db.execute("PRAGMA journal_mode = WAL")
         for table in tables:
             db.execute(table.replace(_CREATE, f"{_CREATE}IF NOT EXISTS ", 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from workbench.config.distribution import extra_command
@@ -20,6 +21,14 @@ def import_optional(module: str, what: str, extra: str) -> Any:
         if error.name and error.name.partition(".")[0] != package:
             package = error.name
         raise WrongCall(f"{what}: expected the package {package}; {extra_command(extra)} brings it") from None
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module could be imported. Does not import it."""
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # an import failed before and left None in sys.modules
+        return False
 
 
 @contextmanager

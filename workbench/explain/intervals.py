@@ -11,7 +11,7 @@ Z = 1.96
 
 @dataclass(frozen=True, slots=True)
 class ChangedCount:
-    """How many of so many answers were changed."""
+    """How many answers were counted, and how many of them were changed."""
 
     changed: int = 0
     tries: int = 0
@@ -23,7 +23,7 @@ class ChangedCount:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's interval, which is right for a few tries, too; everything is possible without any."""
+        """Wilson's interval, which is right for a few answers, too; 0 to 1 without any."""
         if not self.tries:
             return 0.0, 1.0
         weight = Z * Z / self.tries

@@ -55,7 +55,6 @@ class AskedModel:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.setup.model
 
     def room(self, prompt: JudgePrompt) -> int:

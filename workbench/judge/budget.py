@@ -44,7 +44,7 @@ def estimate_cost(usages: Iterable[Usage], catalogue: Catalogue) -> CostEstimate
 
 
 def price_words(cost: float | None) -> str:
-    """A price before it is paid."""
+    """An estimated price, as part of a sentence."""
     if cost is None:
         return "at a price that is not known"
     return f"for about ${cost:,.2f}" if cost >= 1 else f"for about ${cost:.4f}"
@@ -55,14 +55,14 @@ class BudgetUsedUp(Refused):
 
 
 class Spending:
-    """What was spent, and what may still be."""
+    """What was spent, and what may still be spent."""
 
     def __init__(self, budget: float | None = None) -> None:
         """`budget`: in dollars; None: no limit."""
         self.budget = budget
         self.spent = 0.0
         self.unpriced = 0
-        """Requests whose price is not known. They do not count against the budget, which the user was asked about."""
+        """Requests whose price is not known. They do not count against the budget; the user agreed to that."""
 
     def check_budget(self, most: float | None) -> None:
         """Raise BudgetUsedUp if a request that costs at most this much would exceed the budget."""

@@ -55,7 +55,6 @@ def context_blocks(items: Iterable[Item]) -> list[ContextBlock]:
 
 
 def joined_blocks(blocks: Iterable[ContextBlock]) -> str:
-    """Blocks as one text."""
     return "\n\n".join(block.text for block in blocks)
 
 

@@ -15,13 +15,7 @@ from workbench.context.items import Item
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
-from workbench.judge.context_text import (
-    ContextBlock,
-    context_blocks,
-    conversation_items,
-    joined_blocks,
-    whole_events,
-)
+from workbench.judge.context_text import ContextBlock, context_blocks, conversation_items, joined_blocks, whole_events
 from workbench.judge.values import JudgedContext, text_hash
 from workbench.log.events import Compaction, Event
 from workbench.sources.compactors import compactor_for

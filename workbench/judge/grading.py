@@ -11,7 +11,7 @@ from workbench.judge.values import RULE, Grade, Probe, answer_hash
 
 RIGHT, PARTLY, WRONG = 1.0, 0.5, 0.0
 WORDS = {"right": RIGHT, "partly": PARTLY, "wrong": WRONG}
-"""The grades by which a model, or the user, grades."""
+"""The grades that a model or the user can give."""
 _UNKNOWN = re.compile(
     r"\W*(?:unknown|none|n/a|no answer|i (?:do not|don't|cannot|can't) (?:know|tell|say|find)|(?:it is |this is )?not "
     r"(?:known|stated|said|given|mentioned|specified|in the (?:context|record|text)|available|clear))\b",

@@ -60,13 +60,11 @@ class JudgeRecord:
     # What is added
 
     def add_probe(self, probe: Probe) -> None:
-        """Note a probe."""
         if probe.id not in self.probes:
             self.probes[probe.id] = probe
             self._append("probe", {"id": probe.id, **probe._asdict()})
 
     def add_prompt(self, name: str, hashed: str, text: str) -> None:
-        """Note the text of a prompt."""
         if hashed not in self.prompts:
             self.prompts[hashed] = text
             self._append("prompt", {"hash": hashed, "name": name, "text": text})
@@ -82,7 +80,6 @@ class JudgeRecord:
         self._append("written", {"model": model, "prompt": prompt})
 
     def add_answer(self, answer: ProbeAnswer) -> None:
-        """Note an answer."""
         self._keep_answer(answer)
         self._append("answer", answer._asdict())
 

@@ -38,7 +38,6 @@ class JudgePrompt(NamedTuple):
 
 
 def judge_prompt(name: str) -> JudgePrompt:
-    """A prompt by its name."""
     return JudgePrompt(name, shipped_prompt(name))
 
 

@@ -16,8 +16,39 @@ from workbench.compaction.audit import significant_words
 from workbench.compaction.facts import MESSAGE
 from workbench.compaction.source import both_ends, item_text, without_own_words
 from workbench.context.items import Item
-from workbench.judge import questions
 from workbench.judge.values import Probe, ProbeKind
+
+BLANK = "____"
+
+
+def blank_question(sentence: str) -> str:
+    """For one value of a sentence; the sentence has the blank in its place."""
+    return f'Fill in the blank, as it was said: "{sentence}"'
+
+
+def rest_question(beginning: str) -> str:
+    """For the second part of a sentence."""
+    return f'How does this go on: "{beginning} …"'
+
+
+def status_question(command: str) -> str:
+    """For the exit status of a command."""
+    return f"With which exit status did this command end the last time it ran: `{command}`"
+
+
+def error_question(command: str) -> str:
+    """For the error that a command printed."""
+    return f"Which error did this command print the last time it ran: `{command}`"
+
+
+def changed_question(folder: str) -> str:
+    """For the files that were changed in a folder."""
+    return f"Which files in the folder `{folder}` were changed? Name all of them."
+
+
+OPEN_TASKS = "Which tasks of the plan are still open? Name all of them."
+FAILED_COMMANDS = "Which commands failed the last time they ran? Name all of them."
+
 
 SHORTEST, LONGEST = 30, 280
 """Characters of a sentence to ask about. A longer one was cut, and cannot be completed."""
@@ -68,8 +99,8 @@ def _from_sentences(items: Sequence[Item]) -> Iterator[Probe]:
         value = _value_in(found.sentence)
         if value and values.setdefault(value, 0) < SAME_VALUE:
             values[value] += 1
-            blank = found.sentence.replace(value, questions.BLANK)
-            yield Probe("recall", questions.blank_question(blank), (value,), "value", (found.item.id,))
+            blank = found.sentence.replace(value, BLANK)
+            yield Probe("recall", blank_question(blank), (value,), "value", (found.item.id,))
 
 
 def _sentences(items: Sequence[Item]) -> Iterator[_SpokenSentence]:
@@ -101,7 +132,7 @@ def _kind_of(found: _SpokenSentence) -> ProbeKind | None:
 def _rest_probe(found: _SpokenSentence, kind: ProbeKind) -> Iterator[Probe]:
     parts = halves(found.sentence)
     if parts is not None:
-        yield Probe(kind, questions.rest_question(parts[0]), (parts[1],), "words", (found.item.id,))
+        yield Probe(kind, rest_question(parts[0]), (parts[1],), "words", (found.item.id,))
 
 
 def halves(sentence: str) -> tuple[str, str] | None:
@@ -148,12 +179,10 @@ def _from_actions(items: Sequence[Item]) -> Iterator[Probe]:
     asked = _with_telling_status(list(last.values()))
     for command in last.values():
         if command in asked:
-            yield Probe(
-                "artefact", questions.status_question(command.text), (command.status,), "value", (command.event,)
-            )
+            yield Probe("artefact", status_question(command.text), (command.status,), "value", (command.event,))
         error = printed.get(command.event, "")
         if error and _CUT not in error:
-            yield Probe("artefact", questions.error_question(command.text), (error,), "words", (command.event,))
+            yield Probe("artefact", error_question(command.text), (error,), "words", (command.event,))
     folders: dict[str, list[tuple[str, str]]] = {}
     for file in done.files:
         if file.written and _CUT not in file.path and "`" not in file.path:
@@ -162,7 +191,7 @@ def _from_actions(items: Sequence[Item]) -> Iterator[Probe]:
     for folder, files in folders.items():
         kept = files[-FILES:]
         names, events = tuple(name for name, _ in kept), tuple(event for _, event in kept)
-        yield Probe("artefact", questions.changed_question(folder), names, "value", events)
+        yield Probe("artefact", changed_question(folder), names, "value", events)
     yield from _failing(last.values())
 
 
@@ -189,7 +218,7 @@ def _failing(commands: Iterable[CommandRun]) -> Iterator[Probe]:
     failed = [command for command in commands if command.status not in ("", "0")][-FILES:]
     if failed:
         texts, events = tuple(each.text for each in failed), tuple(each.event for each in failed)
-        yield Probe("continuation", questions.FAILED_COMMANDS, texts, "value", events)
+        yield Probe("continuation", FAILED_COMMANDS, texts, "value", events)
 
 
 def _from_plan(items: Sequence[Item]) -> Iterator[Probe]:
@@ -199,5 +228,5 @@ def _from_plan(items: Sequence[Item]) -> Iterator[Probe]:
             steps = fact_phrases.listed_todos(item.tool or "", item_text(item))
             if steps is not None:
                 if steps:
-                    yield Probe("continuation", questions.OPEN_TASKS, tuple(steps[:FILES]), "words", (item.id,))
+                    yield Probe("continuation", OPEN_TASKS, tuple(steps[:FILES]), "words", (item.id,))
                 return

@@ -15,8 +15,6 @@ LEAST = 5
 
 
 class ContextScores(NamedTuple):
-    """The scores of one context."""
-
     kinds: Mapping[ProbeKind, Score]
     all: Score
     unanswered: int

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import IO, Any
 
+from workbench.config.optional_packages import import_optional
 from workbench.lab.figures import FIGURES, policy_figures
-from workbench.lab.optional_packages import import_extra
 from workbench.lab.values import LabPoint, SourceRun
 
 _TEXTS = frozenset({"source", "model", "policy"})
@@ -18,7 +18,9 @@ _AT_ONCE = 100
 
 def load_parquet() -> tuple[Any, Any]:
     """Import the packages that write Parquet. Raises WrongCall where they are missing."""
-    return import_extra("pyarrow", "--parquet"), import_extra("pyarrow.parquet", "--parquet")
+    return import_optional("pyarrow", "--parquet", "cluster"), import_optional(
+        "pyarrow.parquet", "--parquet", "cluster"
+    )
 
 
 def write_parquet(sources: Iterable[SourceRun], file: IO[bytes]) -> None:

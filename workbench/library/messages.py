@@ -142,7 +142,6 @@ def is_system(value: Any) -> bool:
 
 
 def system_text(value: dict[str, Any]) -> str:
-    """The text of a system message."""
     return text_of(content_of(value.get("content")))
 
 

@@ -108,7 +108,6 @@ class StatusReader:
         self._known: dict[str, tuple[FileStamp, WholeFigures]] = {}
 
     def read_status(self, session: AgentSession) -> AgentStatus:
-        """The status of a session."""
         whole = self._whole(session)
         window = window_of(session, self._catalogue, whole.by_itself)
         return AgentStatus(

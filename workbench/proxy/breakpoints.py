@@ -37,8 +37,6 @@ _MODELS: Final = frozenset(("assistant", "reasoning", "call"))
 
 
 class BreakRule(NamedTuple):
-    """One breakpoint."""
-
     kind: RuleKind
     value: str = ""
     """A tool's or an agent's name, or a text."""

@@ -139,8 +139,6 @@ class PolicyOrder(Struct, frozen=True):
 
 
 class SessionPolicy(Struct, frozen=True):
-    """The policy of a session."""
-
     session: str
     policy: ProxyPolicy | None
     """None: requests are sent unchanged."""

@@ -137,17 +137,11 @@ class LiveConversation(RequestThread):
         return self.send(exchange, **who)
 
     def answer(
-        self,
-        came: RequestAnswer,
-        body: dict[str, Any],
-        asked: dict[str, Any],
-        *,
-        aside: bool = False,
-        finish: str = "",
+        self, came: RequestAnswer, body: dict[str, Any], asked: dict[str, Any], *, aside: bool = False, finish: str = ""
     ) -> None:
         """Add the answer to a request. `aside`: it was a side request; `finish`: why the answer was cut off.
 
-        An answer to a request that is not exact (0) is no event of its own either.
+        An answer to a request that the log does not have as an event (0) gets no event of its own either.
         """
         builder = self.builder
         if came.request:
@@ -199,7 +193,6 @@ class LiveConversation(RequestThread):
         return list(self.builder.bodies[len(self.builder.bodies) - (self.builder.last - first + 1) :])
 
     def _add_message(self, message: Any) -> EventSpan:
-        """Add a new message."""
         first = self.builder.last + 1
         self.reader.message(message)
         for at, body in enumerate(self._made(first), first):
@@ -243,11 +236,7 @@ class LiveConversation(RequestThread):
         return [self._spans[same + at] for at in range(len(before)) if at not in kept]
 
     def _change_past(
-        self,
-        exchange: Exchange,
-        spans: list[EventSpan | None],
-        gone: list[EventSpan],
-        grown: EventSpan | None,
+        self, exchange: Exchange, spans: list[EventSpan | None], gone: list[EventSpan], grown: EventSpan | None
     ) -> None:
         gone, talk = [span for span in gone if span.first <= span.last], exchange.talk
         at = self._summary_at(talk)

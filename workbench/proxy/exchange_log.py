@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from workbench.proxy.recorder import TOO_MUCH, Recorder, RequestRecording
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked_body
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class ExchangeLog:
                 at_once=at_once,
             )
 
-    def record_hold(self, mark: HoldMark) -> None:
+    def record_hold(self, mark: HeldRecord) -> None:
         """Note that the request waited at a breakpoint and now continues."""
         self._began = time.monotonic()
         if self._recorded is not None:

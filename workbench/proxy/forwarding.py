@@ -24,8 +24,8 @@ from workbench.proxy.headers import PlainResponse, forwarded_headers, outgoing_p
 from workbench.proxy.holding import HeldConnection
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, too_large
 from workbench.wire.speaking import to_json
 
@@ -192,10 +192,7 @@ class Forwarding:
             headers = sendable_headers(forwarded_headers(upstream.headers))
             first = _already_there(upstream)
             self._response = PlainResponse(
-                status=self._status,
-                reason=safe_reason(upstream.reason),
-                headers=headers,
-                with_first_chunk=bool(first),
+                status=self._status, reason=safe_reason(upstream.reason), headers=headers, with_first_chunk=bool(first)
             )
             if "Content-Length" in upstream.headers:
                 self._response.headers["Content-Length"] = upstream.headers["Content-Length"]
@@ -236,7 +233,7 @@ class Forwarding:
     def _went_on(self, held: HeldRequest, release: Release, took: int) -> None:
         """Continue after a wait. The client's request is already recorded; record the one that is sent instead."""
         self._release = release
-        self._log.record_hold(HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned))
+        self._log.record_hold(HeldRecord(held.summary.rule, held.summary.why, took, release.end, tuple(release.pinned)))
         if release.body is not None:
             self._route = self._route._replace(model=release.model or self._route.model)
             self._replace(release.body)

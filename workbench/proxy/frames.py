@@ -20,8 +20,8 @@ from workbench.config.text import without_surrogates
 from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
 from workbench.proxy.recorder import Recorder, RequestRecording
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
 from workbench.wire.speaking import to_json
@@ -168,7 +168,7 @@ class SocketFrames:
     # Held requests
 
     def continue_after_hold(
-        self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any
+        self, asked: SocketRequest, mark: HeldRecord, changed: dict[str, Any] | None, whole: Any
     ) -> None:
         """Continue a request after a wait. `changed`: what is sent instead; `whole`: the client's full request."""
         asked.began = time.monotonic()

@@ -88,11 +88,7 @@ class Gate:
     """The breakpoints of a proxy, and the requests that they hold. Use it only in the event loop's thread."""
 
     def __init__(
-        self,
-        rules: Iterable[str] = (),
-        seconds: float = 600,
-        client: str = "",
-        catalogue: Catalogue | None = None,
+        self, rules: Iterable[str] = (), seconds: float = 600, client: str = "", catalogue: Catalogue | None = None
     ) -> None:
         """`seconds`: then a request is released unchanged; `client`: the agent, if a request does not name it."""
         self.rules: tuple[BreakRule, ...] = ()
@@ -164,13 +160,7 @@ class Gate:
         return best
 
     def _held(
-        self,
-        route: Route,
-        headers: Mapping[str, str],
-        read: _Read,
-        new: Sequence[BodyItem],
-        rule: BreakRule,
-        why: str,
+        self, route: Route, headers: Mapping[str, str], read: _Read, new: Sequence[BodyItem], rule: BreakRule, why: str
     ) -> HeldRequest:
         assert route.dialect is not None
         sender, now = read.sender, time.time()

@@ -34,7 +34,6 @@ class OpenRequestsFile:
         self._is_empty = not self._path.exists()
 
     def read_open_at(self, position: int) -> Numbers:
-        """The requests that were open at a position."""
         try:
             with open_regular_file(self._path, follow_links=False) as file:
                 found = msgspec.json.decode(file.readline(MOST), type=dict[int, dict[int, tuple[str, int]]])

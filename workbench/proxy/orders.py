@@ -21,7 +21,7 @@ from workbench.proxy.policies import PassingPolicies
 T = TypeVar("T")
 
 
-async def take_order(
+async def follow_order(
     incoming: web.BaseRequest, path: str, gate: Gate, policies: PassingPolicies | None
 ) -> web.Response:
     """Answer a control request. An invalid one gets an error with one sentence."""

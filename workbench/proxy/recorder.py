@@ -31,7 +31,6 @@ from workbench.proxy.records import (
 )
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import recorded_headers
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST
 from workbench.traces.llm_calls import LlmCall
 from workbench.wire.values import cleaned
@@ -211,9 +210,9 @@ class RequestRecording:
         """The session of a request that may wait; empty before it is recorded."""
         return self._recorder.sessions.get(self._number, "")
 
-    def record_hold(self, mark: HoldMark) -> None:
+    def record_hold(self, held: HeldRecord) -> None:
         """Record that the request waited at a breakpoint."""
-        self._put((HeldRecord(self._number, mark.rule, mark.why, mark.took, mark.end, tuple(mark.pinned)), ()))
+        self._put((msgspec.structs.replace(held, number=self._number), ()))
 
     def record_replacement(self, body: bytes, model: str = "") -> None:
         """Record that another body was sent instead, perhaps to another model."""

@@ -27,7 +27,7 @@ from workbench.proxy.records import (
 )
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark, OpenRequest, ProxySessions, ReceivedAnswer, SentRequest
+from workbench.proxy.sessions import OpenRequest, ProxySessions, ReceivedAnswer, SentRequest
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, unpack_answer, unpacked_body
 from workbench.wire.dialects import DEFAULT, DIALECTS
 
@@ -168,8 +168,7 @@ class BatchRecording:
     def _hold(self, record: HeldRecord) -> None:
         found = self._open.get(record.number)
         if found is not None:
-            mark = HoldMark(record.rule, record.why, record.took, record.end, record.pinned)
-            found.asked = self._sessions.hold_request(found.asked, mark, None)
+            found.asked = self._sessions.hold_request(found.asked, record)
 
     def _replace(self, record: ReplacedRecord, data: bytes) -> None:
         found = self._open.get(record.number)

@@ -34,7 +34,6 @@ class AskedRecord(msgspec.Struct, frozen=True, tag="asked"):
 class HeldRecord(msgspec.Struct, frozen=True, tag="held"):
     """How long a request waited at a breakpoint, why, and how that ended."""
 
-    number: int
     rule: str
     why: str
     took: int
@@ -42,6 +41,8 @@ class HeldRecord(msgspec.Struct, frozen=True, tag="held"):
     end: HoldEnd
     pinned: tuple[str, ...] = ()
     """The ids of calls whose results were pinned."""
+    number: int = 0
+    """The request's number in the journal; 0: it is not known yet."""
 
 
 class ReplacedRecord(msgspec.Struct, frozen=True, tag="replaced"):

@@ -167,7 +167,6 @@ def users_words(exchange: Exchange) -> str:
 
 
 def texts_of(message: Any) -> str:
-    """All texts of a message."""
     return "\n".join(_texts(message))
 
 

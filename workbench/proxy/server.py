@@ -19,15 +19,15 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.errors import WorkbenchError
-from workbench.proxy.door import DoorServer, Strangers, whole_request
 from workbench.proxy.forwarding import Forwarding
 from workbench.proxy.gate import Gate
 from workbench.proxy.headers import forwarded_headers
-from workbench.proxy.orders import take_order
+from workbench.proxy.orders import follow_order
 from workbench.proxy.policies import PassingPolicies
+from workbench.proxy.received_spans import PATH, receive_spans
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import RequestTarget, Route, Upstreams, route_of
-from workbench.proxy.spans_door import PATH, take_spans
+from workbench.proxy.token_server import ConnectionsWithoutToken, TokenServer, whole_request
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump_websocket, websocket_client
 from workbench.wire.repeated_headers import RepeatedHeadersServer
@@ -101,7 +101,7 @@ class ProxyServer:
         """The number of requests for a provider so far."""
         self.passed: Callable[[PassedRequest], None] = lambda request: None
         """Called at the end of each request."""
-        self._door: DoorServer | None = None
+        self._web_server: TokenServer | None = None
         self._runner: web.ServerRunner | None = None
 
     async def __aenter__(self) -> ProxyServer:
@@ -116,9 +116,9 @@ class ProxyServer:
         }
         self._client = aiohttp.ClientSession(connector=connector, **settings)
         self._socket_client = websocket_client(connector, **settings)
-        self._door = DoorServer(self._handle, **_SERVING)
-        asyncio.get_running_loop().set_exception_handler(self._door.on_loop_error)
-        self._runner = web.ServerRunner(self._door, shutdown_timeout=1)
+        self._web_server = TokenServer(self._handle, **_SERVING)
+        asyncio.get_running_loop().set_exception_handler(self._web_server.on_loop_error)
+        self._runner = web.ServerRunner(self._web_server, shutdown_timeout=1)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
@@ -145,10 +145,10 @@ class ProxyServer:
                 await client.close()
 
     @property
-    def strangers(self) -> Strangers:
+    def strangers(self) -> ConnectionsWithoutToken:
         """The connections that have not sent the token."""
-        assert self._door is not None
-        return self._door.strangers
+        assert self._web_server is not None
+        return self._web_server.strangers
 
     def server_for(self, origin: str) -> RepeatedHeadersServer:
         """A server for clients that sent the token, and whose requests are for `origin`, as in https://example.org."""
@@ -159,12 +159,12 @@ class ProxyServer:
         if not (path == head or path.startswith((head + "/", head + "?"))):
             if self._gate is not None and path.startswith(f"/{self._orders}/"):
                 self.strangers.let_in(incoming.transport)
-                return await take_order(incoming, path[len(self._orders) + 1 :], self._gate, self._policies)
+                return await follow_order(incoming, path[len(self._orders) + 1 :], self._gate, self._policies)
             return _needs_token()
         self.strangers.let_in(incoming.transport)
         path = path[len(head) :] or "/"
         if path.partition("?")[0] == PATH:
-            return await take_spans(incoming, self._recorder, self._largest)
+            return await receive_spans(incoming, self._recorder, self._largest)
         route = route_of(path.partition("?")[0], incoming.headers)
         target = self._upstreams.target_for(route.provider, path)
         return await self._forward(incoming, path, route, route.provider, target)

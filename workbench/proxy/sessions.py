@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from workbench.config.folders import WorkFolder, branch_of
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
-from workbench.log.events import Body, Failure, Hold, HoldEnd, Override, Request, RequestAnswer, Setting
+from workbench.log.events import Body, Failure, Hold, Override, Request, RequestAnswer, Setting
 from workbench.log.ids import new_id
 from workbench.log.rows import now_in_ms
 from workbench.log.store import Store
@@ -19,6 +19,7 @@ from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.known_values import ByIdentity, KnownMessage
 from workbench.proxy.policy_notes import without_policy
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, traced_sender, users_words
@@ -91,18 +92,6 @@ class OpenRequest(NamedTuple):
     """The body that was sent in place of it; None: it was sent as it is."""
 
 
-class HoldMark(NamedTuple):
-    """How a request waited at a breakpoint, for its event."""
-
-    rule: str
-    why: str
-    took: int
-    """Milliseconds."""
-    end: HoldEnd
-    pinned: Sequence[str] = ()
-    """The ids of calls whose results were pinned."""
-
-
 class ProxySessions:
     """The sessions of one proxy. Use it in one thread."""
 
@@ -164,16 +153,14 @@ class ProxySessions:
         self._store_up(stored)
         return OpenRequest(stored, event, sender, aside, who, exchange.body, exchange.model, request.at)
 
-    def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
-        """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
+    def hold_request(self, asked: OpenRequest, held: HeldRecord) -> OpenRequest:
+        """Record that a request waited. Return the request that will be answered."""
         live = asked.stored.live
-        asked = asked._replace(at=asked.at + mark.took if asked.at else 0)
+        asked = asked._replace(at=asked.at + held.took if asked.at else 0)
         live.builder.when(asked.at)
-        live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
-        for seq in filter(None, map(live.result_of, mark.pinned)):
+        live.builder.add(Hold(asked.event, held.rule, held.why, held.took, held.end))
+        for seq in filter(None, map(live.result_of, held.pinned)):
             live.builder.add(Override("pin", seq, seq, PINNED))
-        if sent is not None:
-            return self.replace_request(asked, sent)
         self._store_up(asked.stored)
         return asked
 
@@ -188,7 +175,6 @@ class ProxySessions:
         return asked._replace(event=event, sent=exchange.body, model=exchange.model, at=sent.at)
 
     def add_session_event(self, session: str, body: Body) -> None:
-        """Add an event to a session."""
         stored = next((each for each in self._conversations if each.id == session), None)
         if stored is not None:
             stored.live.builder.when(now_in_ms())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from workbench.proxy.door import OncePerMinute
 from workbench.proxy.sessions import OpenRequest, ReceivedAnswer, problem_of
+from workbench.proxy.token_server import OncePerMinute
 from workbench.traces.genai_spans import ModelCall, genai_span
 from workbench.traces.otlp_export import readable_span, span_processor
 from workbench.wire.dialects import DIALECTS, read_answer

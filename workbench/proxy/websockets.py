@@ -23,8 +23,8 @@ from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
 from workbench.proxy.headers import PlainResponse, forwarded_headers, outgoing_proxy, safe_reason
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
+from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER
@@ -287,6 +287,6 @@ class _FromClient:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             took = round((time.monotonic() - began) * 1000)
-            mark = HoldMark(held.summary.rule, held.summary.why, took, release.end)
+            mark = HeldRecord(held.summary.rule, held.summary.why, took, release.end)
             frames.continue_after_hold(asked, mark, release.body if release.end == "changed" else None, held.body)
         return release

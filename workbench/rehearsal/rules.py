@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
-from workbench.rehearsal.probe_requests import answer_to_probes
+from workbench.rehearsal.probe_reading import answer_to_probes
 from workbench.rehearsal.records import done_in_record, is_record
 from workbench.rehearsal.side_requests import conversation_title, filled_schema, forced_answer, is_title_request
 from workbench.rehearsal.summaries import is_summary_request, summarise

@@ -26,8 +26,6 @@ from workbench.sources.source import Source, as_source
 
 
 class EarlierSession(NamedTuple):
-    """A session to continue."""
-
     id: str
     """Empty for a file. It is copied into the store only when the new session begins."""
     title: str

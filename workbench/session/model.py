@@ -61,11 +61,11 @@ class SessionModel(ObservableSession):
     stop_compacting = SessionCall(lambda session: session.stop_compacting)
 
     # Which session
-    start = SessionCall(lambda session: session.begin)
-    open_session = SessionCall(lambda session: session.open)
+    start = SessionCall(lambda session: session.current.begin)
+    open_session = SessionCall(lambda session: session.current.open)
     follow = SessionCall(lambda session: session.follow)
-    find_active = SessionCall(lambda session: session.find_active)
-    change_over = SessionCall(lambda session: session.change_over)
+    find_active = SessionCall(lambda session: session.activity.find_active)
+    change_over = SessionCall(lambda session: session.activity.change_over)
     toggle_pin = SessionCall(lambda session: session.toggle_pin)
     new_session = SessionCall(lambda session: session.new)
     make_session = SessionCall(lambda session: session.make_session)
@@ -174,4 +174,4 @@ class SessionModel(ObservableSession):
 
     async def _end(self) -> None:
         if self._work is not None:
-            await self._work.close()
+            await self._work.current.close()

@@ -111,7 +111,7 @@ def note_model(opened: OpenSession) -> None:
 
 
 def note_policy(services: Services, opened: OpenSession) -> None:
-    """Log the policy and knobs of the turn that begins, if they could not be found from the log's settings later."""
+    """Log the policy and knobs of the turn that begins, unless the log's settings show them anyway."""
     now = PlannedUnder(opened.policy, opened.knobs, opened.setup.options.reserve)
     policy = setting_in(opened.events, "policy") or services.settings.policy or DEFAULT
     if (planned_under(opened.events) or PlannedUnder(policy, knobs_of(opened.events))) != now:

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
-from workbench.live.finder import AgentSession
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.session import figures, opening
 from workbench.session.activity import ActivityFollower
@@ -37,16 +36,16 @@ class SessionWorker:
         self._services = services
         self._options = options
         self._updates = updates
-        self._current = CurrentSession(services, options, updates, self._recount, warm=warm)
-        self.turns, self.compactions = self._current.turns, self._current.compactions
+        self.current = CurrentSession(services, options, updates, self._recount, warm=warm)
+        self.turns, self.compactions = self.current.turns, self.current.compactions
         self.questions = self.turns.questions
-        self._place = self.turns.place = MessagePlace(services, options, updates, self._current)
-        self.drafts = SummaryDrafts(services, self.turns, self.compactions, self._current.publish)
+        self._place = self.turns.place = MessagePlace(services, options, updates, self.current)
+        self.drafts = SummaryDrafts(services, self.turns, self.compactions, self.current.publish)
         self.continuing = SessionContinuation(
-            services, options, self.compactions, self._current.require_open, self._current.exchange
+            services, options, self.compactions, self.current.require_open, self.current.exchange
         )
-        self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self._current.writable, self._refill)
-        self._activity = ActivityFollower(services, updates, self._current)
+        self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self.current.writable, self._refill)
+        self.activity = ActivityFollower(services, updates, self.current)
         self._draft = ""
         self._drafting = False
         self._uncounted = False
@@ -64,68 +63,52 @@ class SessionWorker:
 
     async def run_with_session(self, question: Callable[[OpenSession], T]) -> T:
         """Call `question` with the open session, as soon as it is open, and return the result."""
-        return question(await self._current.wait_until_open())
+        return question(await self.current.wait_until_open())
 
     def count(self, text: str) -> int:
         """The tokens of a text; 0 if nothing is open. Any thread may call it."""
-        opened = self._current.opened
+        opened = self.current.opened
         return opened.setup.counter.count(text).tokens if opened is not None else 0
 
     # Which session
 
-    async def begin(self, ref: str) -> None:
-        """Open what was named on the command line; if `ref` is empty, this folder's last session, or a new one."""
-        await self._current.begin(ref)
-
-    async def open(self, ref: str) -> None:
-        """Open another session or a file."""
-        await self._current.open(ref)
-
     async def follow(self) -> None:
         """Start or stop following the open file, which another agent writes."""
-        self._current.outside.follow()
-
-    async def find_active(self, hindrance: str) -> AgentSession | None:
-        """The session to change over to, if `hindrance`, the user or the model is not in the way."""
-        return await self._activity.find_active(hindrance)
-
-    async def change_over(self, to: AgentSession) -> None:
-        """Open the active session and follow it."""
-        await self._activity.change_over(to)
+        self.current.outside.follow()
 
     async def toggle_pin(self) -> None:
         """Stay with this session, or follow the active one again."""
-        self._activity.toggle_pin()
+        self.activity.toggle_pin()
 
     async def new(self) -> None:
         """Open a new, empty session."""
-        await self._current.exchange(lambda: opening.new_session(self._services, self._options.for_any_session))
+        await self.current.exchange(lambda: opening.new_session(self._services, self._options.for_any_session))
 
     async def fork(self, at: int | None = None) -> None:
         """Open a copy of this session that ends with the event `at`; None: with the last event."""
         await self._go_on_in_a_fork(at)
-        self._updates.show_notice(Notice(f"now in {self._current.require_open().name}; the other session is unchanged"))
+        self._updates.show_notice(Notice(f"now in {self.current.require_open().name}; the other session is unchanged"))
 
     async def edit_and_resend(self, seq: int, text: str) -> None:
         """Send another text in place of a message, in a copy of the session that ends before it."""
         await self._go_on_in_a_fork(seq - 1)
-        await self.turns.send(text, self._current.writable())
+        await self.turns.send(text, self.current.writable())
 
     async def _go_on_in_a_fork(self, at: int | None) -> None:
-        opened, options = self._current.require_open(), self._options.for_any_session
-        await self._current.exchange(lambda: opening.open_fork(self._services, options, opened, at))
+        opened, options = self.current.require_open(), self._options.for_any_session
+        await self.current.exchange(lambda: opening.open_fork(self._services, options, opened, at))
 
     # Deciding
 
     async def make_session(self) -> None:
         """Open a session that starts as a copy of the open file, and show its next request."""
-        await self._place.make_session(self._current.require_open())
-        self._current.return_to_next()
+        await self._place.make_session(self.current.require_open())
+        self.current.return_to_next()
 
     async def interrupt(self) -> None:
         """Stop the turn and keep the partial answer, else stop the compaction, else leave the past request."""
         if not self.turns.interrupt() and not self.compactions.stop():
-            self._current.return_to_next()
+            self.current.return_to_next()
 
     async def stop_compacting(self) -> None:
         """Stop the compaction, but not a turn. Raises Refused if none runs."""
@@ -134,29 +117,29 @@ class SessionWorker:
 
     async def retry(self) -> None:
         """Ask the model again."""
-        self.turns.retry(self._current.writable())
+        self.turns.retry(self.current.writable())
 
     async def decide(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
         """Append an override of the user; `joined`: it is one decision with the override before it."""
-        opened = self._current.writable()
+        opened = self.current.writable()
         if not 1 <= first <= last <= len(opened.events):
             raise Refused(f"{first} to {last}: expected numbers from 1 to {len(opened.events)}, the smaller first")
         opened.append(Override(action, first, last, joined=joined))
-        self._current.publish()
+        self.current.publish()
 
     async def revert(self, which: Which, seq: int | None = None) -> None:
         """Undo or redo the last change, or the one of an event; see `Which`."""
-        effect = revert_change(self._current.writable(), which, seq)
-        self._current.return_to_next()
-        self._current.publish()
+        effect = revert_change(self.current.writable(), which, seq)
+        self.current.return_to_next()
+        self.current.publish()
         self._updates.show_notice(Notice(effect))
 
     async def rename(self, title: str) -> None:
         """Give the session another title."""
-        opened = self._current.writable()
+        opened = self.current.writable()
         opened.append(Setting("title", title))
         opened.name = title
-        self._current.publish()
+        self.current.publish()
 
     async def switch_model(self, name: str) -> None:
         """Use another model from the next turn on."""
@@ -176,7 +159,7 @@ class SessionWorker:
             self._updates.show_notice(Notice("from the next turn on"))
         async with self.turns.free:
             await self.compactions.finished()
-            opened = self._current.require_open()
+            opened = self.current.require_open()
             asked = (self._services, self._options, opened, model, policy, knob)
             change = await in_background(opening.replan_session, *asked)
             opened.catch_up()
@@ -189,16 +172,16 @@ class SessionWorker:
                 opening.fill_slots(opened)
             elif opened.writable:  # a policy on another agent's session is only tried and not logged
                 opened.append(*(each for each in change.settings if each.key != "policy"))
-            self._current.travel.forget()
-        place = self._current.travel.place(opened)
+            self.current.travel.forget()
+        place = self.current.travel.place(opened)
         if place is not None:
             await self._go(opened, place)
-        self._current.publish()
-        self._current.prepare_to_ask(opened)
+        self.current.publish()
+        self.current.prepare_to_ask(opened)
 
     def _refill(self, opened: OpenSession) -> None:
         opening.fill_slots(opened)
-        self._current.publish()
+        self.current.publish()
 
     # Showing
 
@@ -206,7 +189,7 @@ class SessionWorker:
         """Count the text in the composer, after a pause. Of several calls only the last text is counted."""
         self._draft = text
         self._uncounted = True
-        if self._drafting or self._current.opened is None:
+        if self._drafting or self.current.opened is None:
             return
         self._drafting = True
         try:
@@ -214,7 +197,7 @@ class SessionWorker:
                 self._uncounted = False
                 await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
                 if not self._uncounted:
-                    opened = self._current.require_open()
+                    opened = self.current.require_open()
                     cost = await in_background(figures.draft_cost, opened.setup, opened.plan, self._draft)
                     self._updates.change_state(draft_cost=cost)
         finally:
@@ -223,30 +206,26 @@ class SessionWorker:
     async def travel_to(self, place: int | None) -> None:
         """Show the context of a request, by its index; None: of the present."""
         if place is None:
-            self._current.return_to_next()
+            self.current.return_to_next()
             return
-        opened = self._current.require_open()
-        if place != self._current.travel.place(opened):
+        opened = self.current.require_open()
+        if place != self.current.travel.place(opened):
             await self._go(opened, place)
 
     async def _go(self, opened: OpenSession, place: int) -> None:
-        await self._current.travel.show_request(opened, place, self._current.show_past)
+        await self.current.travel.show_request(opened, place, self.current.show_past)
 
     async def walk(self, by: int, alone: bool = False) -> None:
         """Show the request `by` steps away; `alone`: skip side requests and those of sub-agents.
 
         Steps are counted from the request that was asked for last, even if it is not shown yet, so no step is lost.
         """
-        opened = self._current.require_open()
+        opened = self.current.require_open()
         marks = opened.requests.marks
-        here = self._current.travel.place(opened)
+        here = self.current.travel.place(opened)
         place = place_after(marks, len(marks) if here is None else here, by, alone=alone)
         await self.travel_to(None if place == len(marks) else place)
 
     def _recount(self) -> None:
         if self._draft:
-            self._current.start_side_task(self.count_draft(self._draft))
-
-    async def close(self) -> None:
-        """Stop everything, keep the partial answer, and close connections."""
-        await self._current.close()
+            self.current.start_side_task(self.count_draft(self._draft))

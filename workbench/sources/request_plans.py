@@ -61,7 +61,6 @@ class RequestPlans:
         """By model and agent."""
 
     def plan(self, mark: RequestMark) -> ContextPlan:
-        """The plan of a request."""
         return self._plan_whole(mark) if mark.exact else self._outline(mark).plan()
 
     def totals(self, mark: RequestMark) -> Totals:

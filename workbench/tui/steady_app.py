@@ -94,10 +94,7 @@ class SteadyApp(App[Result]):
             self.failed(error.error if isinstance(error, WorkerFailed) else error)
 
     async def run_action(
-        self,
-        action: Any,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
+        self, action: Any, default_namespace: DOMNode | None = None, namespaces: Mapping[str, DOMNode] | None = None
     ) -> bool:
         """Run no action of a screen before its widgets exist, or while they are removed: it would query them."""
         target, _, _ = self._parse_action(action, default_namespace or self, namespaces)

@@ -138,11 +138,7 @@ def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
     return lambda: codecs.getincrementaldecoder(encoding)("replace")
 
 
-REPLACEMENTS = {
-    "XTermParser": PasteParser,
-    "WriterThread": SteadyWriter,
-    "getincrementaldecoder": lenient_decoder,
-}
+REPLACEMENTS = {"XTermParser": PasteParser, "WriterThread": SteadyWriter, "getincrementaldecoder": lenient_decoder}
 
 
 def guarded_driver(driver: type[Driver]) -> type[Driver]:

@@ -47,7 +47,7 @@ def _place_of(item: Item) -> Place:
 def kept_effects(
     events: Sequence[Event], marks: Sequence[RequestMark], at: int | None, setup: Setup
 ) -> ItemEffects | None:
-    """What is kept about a request, or (None) about the last one that the log has whole; None if nothing is."""
+    """What is kept about a request (None: the last one that the log holds whole). None if nothing is kept."""
     if not were_answers_kept():
         return None
     whole = [place for place, mark in enumerate(marks) if mark.exact and mark.purpose in TALK]

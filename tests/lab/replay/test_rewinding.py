@@ -8,7 +8,7 @@ from support.logs import number
 from support.talk import iteration, words
 from workbench.context.load import RECORDED
 from workbench.lab.replay.lab_source import LabSource
-from workbench.lab.replay.rewinding import undone_by
+from workbench.lab.replay.replayed_session import undone_by
 from workbench.lab.values import PolicyRun
 from workbench.log.events import AssistantMessage, Body, Override, Setting, UserMessage
 from workbench.sources.options import Options

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support.talk import words
 from support.waiting import WaitLimit
-from workbench.lab.optional_packages import import_extra
+from workbench.config.optional_packages import import_optional
 from workbench.lab.running.tasks import LabPolicy
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
@@ -43,7 +43,7 @@ class Cluster:
     def wait_for_workers(self, many: int) -> None:
         """Until so many are there. One that was killed is listed for a moment longer."""
         limit = WaitLimit()
-        with import_extra("distributed", "a test").Client(self.address) as client:
+        with import_optional("distributed", "a test", "cluster").Client(self.address) as client:
             while len(client.nthreads()) != many:
                 assert not limit.is_over
                 time.sleep(0.05)

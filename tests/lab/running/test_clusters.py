@@ -16,8 +16,9 @@ import pytest
 from lab.running.cluster_sample import POLICIES, Cluster, talk
 from support.held_files import held_file
 from workbench.cli.main import main
+from workbench.config.distribution import extra_command
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.lab.optional_packages import EXTRA, import_extra
+from workbench.config.optional_packages import import_optional
 from workbench.lab.running import clusters
 from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpack_outcome
 from workbench.lab.running.corpus import find_corpus
@@ -86,7 +87,7 @@ def test_without_the_extra_the_line_that_installs_it_is_told(
     monkeypatch.setitem(sys.modules, f"{package}.core", None)
     assert main(["lab", str(talk), *more]) == 2
     said = capsys.readouterr().err
-    assert f"expected the package {package}; {EXTRA}" in said
+    assert f"expected the package {package}; {extra_command('cluster')}" in said
 
 
 # Addresses
@@ -191,7 +192,7 @@ def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: py
 
 
 def test_dask_on_this_machine_lets_nobody_else_in() -> None:
-    distributed = import_extra("distributed", "a test")
+    distributed = import_optional("distributed", "a test", "cluster")
     workers = DaskWorkers(LOCAL, 1)
     try:
         address = workers._client.scheduler.address

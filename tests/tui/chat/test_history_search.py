@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tui.chat.host import Host, said, settle
 from tui.small_app import screen_of
-from workbench.tui.chat.history_search import HistorySearch
+from workbench.tui.chat.history_area import HistorySearch
 from workbench.tui.messages import Interrupt, Send
 
 TALK = said(

@@ -1,13 +1,84 @@
-"""Walks through a folder: in order, limited in depth and time, without ignored entries. Never follows links."""
+"""Walks through a folder: in order, limited in depth and time, without folders like `.git` and the entries of
+`.gitignore` files. Never follows links."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from workbench.agent.tools.ignore import RulesAbove, is_ignored, read_rules
+from workbench.config.foreign_files import open_regular_file
+
+SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+_MOST_BYTES = 64 * 1024
+_MOST_STARS = 3
+"""Limit for one name of a pattern; the whole pattern may have twice as many. With more, one hostile line could take
+forever to match."""
+
+
+class IgnoreRule(NamedTuple):
+    """One line of a `.gitignore`."""
+
+    path: re.Pattern[str]
+    """Matches the paths that the line names, relative to the file's own folder; a folder's path ends with a `/`."""
+    ignored: bool
+
+
+class RulesAbove(NamedTuple):
+    """A `.gitignore`, seen from the folder that is being read."""
+
+    path: str
+    """The path from the file's own folder to that one: empty, or with a `/` after each name."""
+    rules: tuple[IgnoreRule, ...]
+    """The last line first, because it decides."""
+
+
+def read_rules(folder: str) -> tuple[IgnoreRule, ...]:
+    """The rules of a folder's own `.gitignore`, the last line first; none if the file does not exist."""
+    path = os.path.join(folder, ".gitignore")
+    if not os.path.lexists(path):
+        return ()
+    try:
+        with open_regular_file(path, follow_links=False) as file:  # git does not follow a link here either
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(rule for line in reversed(text.splitlines()) if (rule := _rule(line)) is not None)
+
+
+def _rule(line: str) -> IgnoreRule | None:
+    from pathspec.patterns.gitignore import GitIgnorePatternError  # imported late: many folders have no such file
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    stars = [len(re.findall(r"\*+", name)) for name in line.split("/")]
+    if max(stars) > _MOST_STARS or sum(stars) > 2 * _MOST_STARS:
+        return None
+    # pathspec turns a trailing pattern for every name into one that also matches paths below it.
+    line = re.sub(r"(?<=/)\*\*(/?)\s*$", r"**/?*\1", line)
+    line = re.sub(r"(^!?|/)\*+(/?)\s*$", r"\1?*\2", line)
+    try:
+        pattern = GitIgnoreSpecPattern(line)
+    except (GitIgnorePatternError, re.error):  # `a\`, `[z-a]`: git skips them as well
+        return None
+    if pattern.regex is None or pattern.include is None:  # a comment, or an empty line
+        return None
+    return IgnoreRule(pattern.regex, pattern.include)
+
+
+def is_ignored(name: str, is_folder: bool, above: Sequence[RulesAbove]) -> bool:
+    """Whether an entry of the folder that is being read is left out; the nearest `.gitignore` decides."""
+    if name in SKIPPED:
+        return True
+    for above_path, rules in reversed(above):
+        path = f"{above_path}{name}/" if is_folder else above_path + name
+        for rule in rules:
+            # Match the whole path: entries of an ignored folder are never checked.
+            if rule.path.fullmatch(path):
+                return rule.ignored
+    return False
+
 
 Above = tuple[RulesAbove, ...]
 """The rules that apply in a folder, those of the outermost folder first."""

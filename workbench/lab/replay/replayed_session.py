@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from workbench.compaction.facts import Mentions
@@ -14,9 +14,18 @@ from workbench.context.setup import Setup
 from workbench.lab.caching import minutes_kept
 from workbench.lab.replay.compactions import Connect
 from workbench.lab.replay.needs import Needs, text_for_model
-from workbench.lab.replay.rewinding import undone_by
 from workbench.lab.replay.unattributed import Unattributed, unattributed_tokens
-from workbench.log.events import AssistantMessage, Compaction, Event, Override, Revert, ToolCall, Usage
+from workbench.log.events import (
+    AssistantMessage,
+    Compaction,
+    Event,
+    Override,
+    Revert,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from workbench.models.calibration import Calibration
 from workbench.models.tokens import TokenCounter
 from workbench.sources.options import Options
@@ -134,3 +143,46 @@ class ReplayedSession:
         if self.calibration is None:
             return [Unattributed(setup.limits.unattributed)] * len(self.marks)
         return unattributed_tokens(self.recorded, self.marks, setup, self.source.events)
+
+
+_MESSAGES = (UserMessage, AssistantMessage, ToolCall, ToolResult)
+
+
+def undone_by(events: Sequence[Event]) -> frozenset[int]:
+    """The decisions with which the user of another agent undid or cleared the end of the conversation.
+
+    No policy decides about that: it is gone under all of them. An agent may also leave events out to make room, but
+    those are not everything at the end.
+    """
+    found: set[int] = set()
+    messages: dict[int, None] = {}
+    """The events of the conversation, in order."""
+    for at, event in enumerate(events):
+        if isinstance(event.body, _MESSAGES):
+            messages[event.seq] = None
+        elif _excludes(event) and not (at and _excludes(events[at - 1])):
+            together = _run(events, at)
+            gone = {seq for each in together for seq in _range(each) if seq in messages}
+            last = set(islice(reversed(messages), len(gone)))
+            if gone and gone == last:
+                found.update(each.seq for each in together)
+                for seq in gone:
+                    del messages[seq]
+    return frozenset(found)
+
+
+def _excludes(event: Event) -> bool:
+    return isinstance(event.body, Override) and event.body.action == "exclude"
+
+
+def _run(events: Sequence[Event], at: int) -> list[Event]:
+    """The decisions that follow one another without a gap."""
+    end = at
+    while end < len(events) and _excludes(events[end]):
+        end += 1
+    return list(events[at:end])
+
+
+def _range(event: Event) -> range:
+    assert isinstance(event.body, Override)
+    return range(event.body.first, min(event.body.last, event.seq - 1) + 1)

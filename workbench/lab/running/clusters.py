@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from workbench.config.errors import WorkbenchError, WrongCall
-from workbench.lab.optional_packages import has_extra, import_extra
+from workbench.config.optional_packages import import_optional, is_installed
 from workbench.lab.running.code_stamp import CodeStamp, StrangeWorker, own_stamp, stamp_difference
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.processes import copied_from, interrupts_delayed, process_context
@@ -69,7 +69,7 @@ class DaskWorkers:
 
     def __init__(self, address: str, jobs: int) -> None:
         self._cluster: Any = _local_cluster(jobs) if address == LOCAL else None
-        distributed = import_extra("distributed", "--cluster")
+        distributed = import_optional("distributed", "--cluster", "cluster")
         try:
             self._client: Any = distributed.Client(self._cluster or address, timeout=PATIENCE)
         except (OSError, ValueError) as error:
@@ -176,12 +176,14 @@ class DaskWorkers:
 
 def _local_cluster(jobs: int) -> Any:
     """Start processes on this machine. They are forked from one that imports everything while we do the same."""
-    if has_extra("distributed"):
+    if is_installed("distributed"):
         copied_from("workbench.lab.running.workers", "distributed.nanny")
-    distributed = import_extra("distributed", "--cluster")
-    import_extra("cryptography", "--cluster")
+    distributed = import_optional("distributed", "--cluster", "cluster")
+    import_optional("cryptography", "--cluster", "cluster")
     method = process_context().get_start_method()
-    import_extra("dask", "--cluster").config.set(_QUIET | {"distributed.worker.multiprocessing-method": method})
+    import_optional("dask", "--cluster", "cluster").config.set(
+        _QUIET | {"distributed.worker.multiprocessing-method": method}
+    )
     with interrupts_delayed():  # half a cluster cannot be closed
         return distributed.LocalCluster(
             n_workers=jobs,

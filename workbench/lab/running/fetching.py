@@ -12,7 +12,7 @@ from typing import Any, Final
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile
-from workbench.lab.optional_packages import import_extra
+from workbench.config.optional_packages import import_optional
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:(?://|:)", re.IGNORECASE)
 """As in `s3://` or `simplecache::s3://`. A single letter is a drive."""
@@ -31,7 +31,7 @@ def is_url(ref: str) -> bool:
 def remote_files(url: str) -> list[str]:
     """The files that an address names: one file, all files below a folder, or those that match a pattern."""
     with _as_wrong_call(url):
-        system, path = import_extra("fsspec.core", url).url_to_fs(url)
+        system, path = import_optional("fsspec.core", url, "cluster").url_to_fs(url)
         if any(char in path for char in "*?["):
             found = system.glob(path)
             files = [each for each in found if not system.isdir(each)]
@@ -43,7 +43,7 @@ def remote_files(url: str) -> list[str]:
 def remote_stamp(url: str) -> str:
     """A text that changes when the file does, as reported by its server. Does not read the file."""
     with _as_wrong_call(url):
-        system, path = import_extra("fsspec.core", url).url_to_fs(url)
+        system, path = import_optional("fsspec.core", url, "cluster").url_to_fs(url)
         return str(system.ukey(path))
 
 
@@ -54,7 +54,7 @@ def local_copy(url: str) -> Iterator[str]:
     with TemporaryDirectory(prefix="workbench-") as folder:
         copy = Path(folder) / (re.sub(r"[^\w.-]", "_", address.rpartition("/")[2])[-100:] or "file")
         with _as_wrong_call(url):
-            system, path = import_extra("fsspec.core", url).url_to_fs(address)
+            system, path = import_optional("fsspec.core", url, "cluster").url_to_fs(address)
             if _is_local(system):
                 copy = Path(path)
             else:

@@ -19,8 +19,8 @@ from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.optional_packages import is_installed
 from workbench.config.system import usable_cores
-from workbench.lab.optional_packages import has_extra
 from workbench.lab.running.code_stamp import StrangeWorker
 from workbench.lab.running.fetching import LOCAL, NONE
 from workbench.lab.running.kept_runs import KeptRuns, KnownTask
@@ -73,7 +73,7 @@ class LabWorkers:
 
     def _best_cluster(self, tasks: Sequence[LabTask], kept: KeptRuns | None) -> str:
         """Dask on this machine, if it is installed and there is enough work for its slower start."""
-        if kept is None or self._jobs == 1 or not (has_extra("distributed") and has_extra("cryptography")):
+        if kept is None or self._jobs == 1 or not (is_installed("distributed") and is_installed("cryptography")):
             return NONE
         seconds = 0.0
         for task in tasks:

@@ -46,7 +46,7 @@ class TuningEvidence:
     # Sessions
 
     def session_wins(self) -> tuple[int, int, int]:
-        """In how many held-out sessions the policy is better than the base, worse, and neither. Each counts alike."""
+        """In how many held-out sessions the policy is better than the base, worse, and neither. All count the same."""
         mine = self._scoring.session_scores(self._found.held_out) if self._found.held_out else []
         theirs = self._scoring.session_scores(self._scoring.base) if mine else []
         pairs = [(one.rank, other.rank) for one, other in zip(mine, theirs, strict=True)]
@@ -130,13 +130,13 @@ class TuningEvidence:
     # All of it
 
     def evidence_words(self) -> list[str]:
-        """A sentence or two for each."""
+        """A sentence or two about the sessions, the interval and the seeds."""
         is_compared = bool(self._found.held_out) and not self._is_base
         held_out = [self._session_words(), self._interval_words()] if is_compared else []
         return list(filter(None, (*held_out, self._seed_words() if self._found.ends else "")))
 
     def evidence_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The same as JSON values."""
         policy, knobs = self.seeds_agreeing()
         return {
             "sessions": dict(zip(("better", "worse", "same"), self.session_wins(), strict=True)),

@@ -111,11 +111,7 @@ class TuneCorpus:
         return [task for task in self._tasks if task.source in files]
 
     def _run(
-        self,
-        workers: LabWorkers,
-        tasks: Sequence[LabTask],
-        policies: tuple[LabPolicy, ...],
-        progress: Progress | None,
+        self, workers: LabWorkers, tasks: Sequence[LabTask], policies: tuple[LabPolicy, ...], progress: Progress | None
     ) -> Iterable[TaskOutcome]:
         return workers.run_tasks([task._replace(policies=policies) for task in tasks], progress, self._kept)
 

@@ -146,7 +146,6 @@ class WasteMeter:
                     self._live.pop(item.event, None)
 
     def note_request(self, number: int, upto: int, size: int, use: CacheUse) -> None:
-        """Note a request that was sent."""
         for seq in self._fresh:
             self._ends[seq] = size
         self._fresh = []

@@ -275,7 +275,6 @@ def _state(state: EntryState | None) -> list[HeadPart]:
 
 
 def duration_words(seconds: float) -> str:
-    """A duration in words."""
     if seconds < 0.095:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:

@@ -47,7 +47,7 @@ class ChatPane(Observing, Vertical):
     """The conversation. It shows the session, posts messages and keeps the draft; it does not plan or count."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "escape", "leave the transcript, a search or an edit; then stop the model", id="chat.escape"),
+        Binding("escape", "escape", "leave the transcript, a search or an edit; then stop the model", id="chat.escape")
     ]
 
     activity = observed(lambda session: session.activity, repaint=False)

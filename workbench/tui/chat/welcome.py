@@ -122,9 +122,7 @@ def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession],
     yield WelcomeLine(ROWS + 1, Content.assemble((name, "bold"), (how, "$quiet")))
     for at, each in enumerate(found):
         yield WelcomeLine(
-            ROWS + 2 * at,
-            Content.assemble(" ", row_line(columns, _cells(each), width - 1)),
-            ("open", each.ref),
+            ROWS + 2 * at, Content.assemble(" ", row_line(columns, _cells(each), width - 1)), ("open", each.ref)
         )
 
 

@@ -116,9 +116,7 @@ def open_compaction_history(host: MainScreenApi, argument: str) -> None:
 
 
 @COMMANDS.register(
-    "compaction-status",
-    "status of compaction",
-    "triggers with their figures, the history, and the counters",
+    "compaction-status", "status of compaction", "triggers with their figures, the history, and the counters"
 )
 def show_compaction_status(host: MainScreenApi, argument: str) -> None:
     host.push(ReportScreen("compaction", status_rows(_seen(host))))

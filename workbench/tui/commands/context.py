@@ -46,9 +46,7 @@ async def show_token_account(host: MainScreenApi, argument: str) -> None:
 
 
 @COMMANDS.register(
-    "instructions",
-    "instructions",
-    "the loaded AGENTS.md and preferences with their tokens, and what was cut",
+    "instructions", "instructions", "the loaded AGENTS.md and preferences with their tokens, and what was cut"
 )
 async def show_instructions(host: MainScreenApi, argument: str) -> None:
     from workbench.tui.screens.instructions import InstructionsScreen, loaded_instructions
@@ -97,13 +95,7 @@ async def explain_answer(host: MainScreenApi, argument: str) -> None:
     await explain_shown_request(host, argument)
 
 
-@COMMANDS.register(
-    "go-to",
-    "go to a request",
-    "go to a request by its number",
-    letters=("t",),
-    slashes=(),
-)
+@COMMANDS.register("go-to", "go to a request", "go to a request by its number", letters=("t",), slashes=())
 async def go_to(host: MainScreenApi, argument: str) -> None:
     number = await host.show_and_wait(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:

@@ -23,10 +23,7 @@ def interrupt_turn(host: MainScreenApi, argument: str) -> None:
 
 
 @COMMANDS.register(
-    "retry",
-    "ask again",
-    "ask the model again; the last answer is left out of the context",
-    why_not=read_only,
+    "retry", "ask again", "ask the model again; the last answer is left out of the context", why_not=read_only
 )
 async def retry_last_message(host: MainScreenApi, argument: str) -> None:
     """Send the last user message again. It costs a request, so it asks first."""

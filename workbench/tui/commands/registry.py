@@ -11,14 +11,7 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.command import Registry
 
 REGISTRY = Registry(
-    [
-        conversation.COMMANDS,
-        context.COMMANDS,
-        compaction.COMMANDS,
-        session.COMMANDS,
-        view.COMMANDS,
-        program.COMMANDS,
-    ],
+    [conversation.COMMANDS, context.COMMANDS, compaction.COMMANDS, session.COMMANDS, view.COMMANDS, program.COMMANDS]
 )
 
 

@@ -105,12 +105,7 @@ async def open_named_source(host: MainScreenApi, argument: str) -> None:
         host.model.open_session(os.path.expanduser(argument))
 
 
-@COMMANDS.register(
-    "follow",
-    "follow",
-    "read this file again while its agent writes it, or stop that",
-    letters=("W",),
-)
+@COMMANDS.register("follow", "follow", "read this file again while its agent writes it, or stop that", letters=("W",))
 def toggle_following(host: MainScreenApi, argument: str) -> None:
     """Follow the open file, or stop. The file of a running agent is followed by default."""
     host.model.follow()

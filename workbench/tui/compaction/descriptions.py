@@ -20,12 +20,7 @@ from workbench.views.compaction_values import CompactionView, PastOffer, Running
 
 Rows = list[tuple[str, str]]
 """A report: names and values."""
-ABOUT_MODES: dict[Mode, str] = {
-    "auto": "by itself",
-    "confirm": "asks first",
-    "manual": "by hand only",
-    "off": "never",
-}
+ABOUT_MODES: dict[Mode, str] = {"auto": "by itself", "confirm": "asks first", "manual": "by hand only", "off": "never"}
 SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
 

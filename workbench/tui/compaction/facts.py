@@ -97,7 +97,6 @@ class FactList(OptionList):
 
     @property
     def chosen(self) -> list[Fact]:
-        """The chosen facts, in order."""
         return [fact for _, fact in self._facts if fact in self._chosen]
 
     def action_choose(self) -> None:

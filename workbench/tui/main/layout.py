@@ -38,7 +38,6 @@ class PaneLayout:
 
     @property
     def visible(self) -> frozenset[PaneName]:
-        """The visible panes."""
         return frozenset(PANES) - self.hidden if self.is_split else frozenset({self.active})
 
     def fitted(self, width: int, height: int) -> PaneLayout:

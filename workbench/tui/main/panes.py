@@ -187,7 +187,6 @@ class PaneScreen(Screen[None]):
     # Focus
 
     def _pane_of(self, widget: Widget | None) -> PaneName | None:
-        """The pane that a widget is in."""
         for name, pane in self.panes():
             if widget is not None and pane in widget.ancestors_with_self:
                 return name

@@ -24,9 +24,7 @@ SMALL = 20
 class LabKnobs(PolicyEditor):
     """The policy editor in the lab. Its result is drawn, and used only if the user asks for it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "draw it", id="lab-knobs.draw"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "draw it", id="lab-knobs.draw")]
 
     def __init__(
         self, host: MainScreenApi, asked: SessionSnapshot, ref: str, turned: Sequence[str], replay: Replay

@@ -16,16 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.tui.compaction.plot import (
-    HERE,
-    LABELS,
-    LINE,
-    MADE,
-    ROOM_FOR_LABELS,
-    limit_row,
-    scale_label,
-    top_of,
-)
+from workbench.tui.compaction.plot import HERE, LABELS, LINE, MADE, ROOM_FOR_LABELS, limit_row, scale_label, top_of
 from workbench.tui.widgets.cells import join_cells, painted_line
 
 MISSED = "×"
@@ -68,7 +59,6 @@ class LabPicture:
 
     @property
     def requests(self) -> int:
-        """The number of requests."""
         return max((len(line.sizes) for line in self.lines), default=0)
 
     def column(self, at: int, width: int) -> int:

@@ -14,7 +14,7 @@ from workbench.tui.screens.what_if import SessionSnapshot
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 QUESTIONS = 20
-"""How many are asked to judge what the policies keep."""
+"""How many questions are asked to judge what the policies keep."""
 
 Knobs = tuple[str, ...]
 

@@ -43,7 +43,7 @@ class ModelsScreen(Finder[str]):
         Column("out", 7, right=True, least=84),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True),
+        Binding("enter", "take", "use it from the next turn on", id="models.use", priority=True)
     ]
 
     def __init__(self, host: MainScreenApi) -> None:

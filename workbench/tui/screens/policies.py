@@ -15,12 +15,7 @@ from workbench.proxy.control import ProxyPolicy
 from workbench.proxy.policy_notes import OFF
 from workbench.tui.screens.proxy_policy import PassingSession
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
-from workbench.tui.screens.what_if import (
-    SessionSnapshot,
-    plan_snapshot,
-    what_if_policies,
-    what_if_setup,
-)
+from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_policies, what_if_setup
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.input_line import has_words

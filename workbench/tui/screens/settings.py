@@ -22,8 +22,6 @@ DEFAULT = "–"
 
 
 class SettingRow(NamedTuple):
-    """One setting."""
-
     name: str
     value: str
     written: str

@@ -30,11 +30,7 @@ from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.input_line import has_words
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 
-KINDS = {
-    "read": "looks only; never asks",
-    "write": "changes files; asks first",
-    "run": "starts programs; asks first",
-}
+KINDS = {"read": "looks only; never asks", "write": "changes files; asks first", "run": "starts programs; asks first"}
 APPROVED = {"always": "done without asking, in all sessions", "never": "refused without asking, in all sessions"}
 
 
@@ -101,7 +97,7 @@ class ToolsScreen(Finder[None]):
         Column("", 8),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "on or off for this session; remove an approval", id="tools.switch", priority=True),
+        Binding("enter", "take", "on or off for this session; remove an approval", id="tools.switch", priority=True)
     ]
 
     def __init__(self, host: MainScreenApi, found: SessionTools) -> None:

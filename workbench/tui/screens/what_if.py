@@ -53,7 +53,6 @@ class SessionSnapshot(NamedTuple):
 
 
 def session_snapshot(opened: OpenSession) -> SessionSnapshot:
-    """A snapshot of the open session."""
     live = opened.session is not None and (opened.session.is_written or opened.writable)
     return SessionSnapshot(
         opened.name,

@@ -72,7 +72,6 @@ class TextLayout(NamedTuple):
 
 
 def wrap_page(lines: Sequence[TextLine], width: int) -> TextLayout:
-    """Wrap a page."""
     made = TextLayout(array("L"), array("L"), array("L"))
     if width > 0:
         for number, line in enumerate(lines):

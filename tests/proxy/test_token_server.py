@@ -17,9 +17,9 @@ from support.provider import Answer, Provider
 from support.waiting import GIVE_UP
 from workbench.config.paths import data_dir
 from workbench.config.processes import process_start
-from workbench.proxy import door
+from workbench.proxy import token_server
 from workbench.proxy.control import FOLDER, running_proxies
-from workbench.proxy.door import OncePerMinute
+from workbench.proxy.token_server import OncePerMinute
 
 FINE = Answer(body=WHOLE, content_type="application/json")
 
@@ -32,7 +32,7 @@ async def _ended(reader: asyncio.StreamReader) -> bool:
 
 
 async def test_idle_connections_make_room_for_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_STRANGERS", 10)
+    monkeypatch.setattr(token_server, "MOST_STRANGERS", 10)
     async with Provider(FINE) as provider, proxy(tmp_path, provider.url) as running:
         port = int(running.address.split(":")[2].split("/")[0])
         kept = [(await asyncio.open_connection("127.0.0.1", port)) for _ in range(30)]
@@ -49,7 +49,7 @@ async def test_idle_connections_make_room_for_the_agent(tmp_path: Path, monkeypa
 async def test_a_connection_without_the_token_is_ended_in_time(
     said: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "STRANGER_SECONDS", 0.2)
+    monkeypatch.setattr(token_server, "STRANGER_SECONDS", 0.2)
     async with Provider(FINE) as provider, proxy(tmp_path, provider.url) as running:
         port = int(running.address.split(":")[2].split("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -34,7 +34,7 @@ class TracedCall(NamedTuple):
     call: LlmCall
 
 
-async def take_spans(incoming: web.BaseRequest, recorder: Recorder | None, largest: int) -> web.Response:
+async def receive_spans(incoming: web.BaseRequest, recorder: Recorder | None, largest: int) -> web.Response:
     """Record the calls among the spans of a request, and answer it; a request that cannot be read gets one sentence."""
     kind = incoming.content_type
     if incoming.method != "POST":

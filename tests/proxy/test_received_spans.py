@@ -17,8 +17,8 @@ from traces.instrumented import FRAMEWORKS, comparable_rows, run_instrumented, s
 from traces.test_spans import CALL, FIRST, LOOP, READ, SAID, SECOND, as_otlp, called, parts, span, talk, text
 from workbench.log.events import Failure, Request, Setting, ToolCall, UserMessage
 from workbench.log.store import Store
+from workbench.proxy.received_spans import JSON, PROTOBUF
 from workbench.proxy.sessions import ProxySessions
-from workbench.proxy.spans_door import JSON, PROTOBUF
 from workbench.sources.source import as_source
 from workbench.traces.llm_calls import LlmCall
 from workbench.traces.otlp import fields_in, trace_service

@@ -52,7 +52,7 @@ class ConnectRefusal(NamedTuple):
         return "\r\n".join(lines).encode() + text
 
 
-class ForwardDoor:
+class ForwardProxy:
     """Serves inside `async with`, in front of a server that runs."""
 
     def __init__(
@@ -73,7 +73,7 @@ class ForwardDoor:
         self._busy: set[asyncio.Task[None]] = set()
         self._opened: dict[HostPort, web.Server] = {}
 
-    async def __aenter__(self) -> ForwardDoor:
+    async def __aenter__(self) -> ForwardProxy:
         try:
             self._listening = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=MAX_HEAD)
         except (OSError, OverflowError) as error:
@@ -145,11 +145,7 @@ class ForwardDoor:
         writer.write(_ESTABLISHED)
         try:
             transport = await asyncio.get_running_loop().start_tls(
-                writer.transport,
-                passing,
-                context,
-                server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                writer.transport, passing, context, server_side=True, ssl_handshake_timeout=HANDSHAKE_SECONDS
             )
         except OSError as error:  # some clients say why they end it, others only go away
             why = connection_words(error)

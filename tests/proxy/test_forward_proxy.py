@@ -25,10 +25,10 @@ from support.tls_provider import TlsProvider
 from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, Usage, UserMessage
 from workbench.log.store import Store
-from workbench.proxy import door, forward_door, tunnels
+from workbench.proxy import forward_proxy, token_server, tunnels
 from workbench.proxy.certificates import HostCertificates, new_authority
 from workbench.proxy.control import ReleaseOrder
-from workbench.proxy.forward_door import ForwardDoor, _parsed_target, _password
+from workbench.proxy.forward_proxy import ForwardProxy, _parsed_target, _password
 from workbench.proxy.gate import Gate
 from workbench.proxy.opened_hosts import HostPort
 from workbench.proxy.routes import Upstreams
@@ -44,7 +44,7 @@ FINE = Answer(body=WHOLE, content_type="application/json")
 class Forward(Running):
     """A forward proxy before a provider, and the sessions that it records."""
 
-    door: ForwardDoor
+    door: ForwardProxy
     server: ProxyServer
     trust: ssl.SSLContext
     client: aiohttp.ClientSession
@@ -85,7 +85,7 @@ async def forward(folder: Path, to: str, *hosts: HostPort, **more: Any) -> Async
         recorder = in_thread(ProxySessions(lambda: store), [].append)
         async with (
             ProxyServer(Upstreams(to), recorder, **more) as server,
-            ForwardDoor(server, HostCertificates(authority, folder), opened) as made,
+            ForwardProxy(server, HostCertificates(authority, folder), opened) as made,
             aiohttp.ClientSession(auto_decompress=False) as client,
         ):
             yield Forward(made, server, trust, client, store, recorder)
@@ -336,7 +336,7 @@ async def test_a_request_for_another_host_inside_is_refused(tmp_path: Path) -> N
 
 
 async def test_idle_connections_make_room_for_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_STRANGERS", 10)
+    monkeypatch.setattr(token_server, "MOST_STRANGERS", 10)
     async with Provider(FINE) as provider, forward(tmp_path, provider.url) as running:
         kept = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(30)]
         assert await _whole(running) == WHOLE
@@ -351,7 +351,7 @@ async def test_idle_connections_make_room_for_the_agent(tmp_path: Path, monkeypa
 async def test_a_connection_that_asks_nothing_is_ended_in_time(
     start: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "STRANGER_SECONDS", 0.2)
+    monkeypatch.setattr(token_server, "STRANGER_SECONDS", 0.2)
     async with forward(tmp_path, "http://127.0.0.1:9") as running:
         with suppress(ConnectionError):
             assert await said(running.port, start) == b""
@@ -367,5 +367,5 @@ async def test_a_client_that_does_not_trust_us_is_reported_in_one_line(
         while not caplog.records:
             await asyncio.sleep(0)
     [record] = caplog.records
-    assert record.name == forward_door.__name__
+    assert record.name == forward_proxy.__name__
     assert record.getMessage().startswith(f"{HOST}: no connection, because the client may not trust our certificate: ")

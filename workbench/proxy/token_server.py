@@ -41,7 +41,7 @@ class OncePerMinute(logging.Filter):
         return True
 
 
-class Strangers:
+class ConnectionsWithoutToken:
     """The connections that have not sent the token: they get little time, and only so many may be open."""
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ class Strangers:
         transport.abort()
 
 
-class DoorServer(RepeatedHeadersServer):
+class TokenServer(RepeatedHeadersServer):
     """aiohttp's server with a limit in number and time for connections without the token."""
 
     def __init__(self, handler: RequestHandler, **more: Any) -> None:
         super().__init__(handler, request_factory=whole_request, **more)
-        self.strangers = Strangers()
+        self.strangers = ConnectionsWithoutToken()
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
