@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -64,8 +65,6 @@ def replacing_file(path: Path, *, private: bool = True, new: bool = False) -> It
 
 def copy_file(source: str | Path, target: str | Path, *, new: bool = False) -> None:
     """Write a private copy with the times of the original."""
-    import shutil  # late: it loads three ways to pack files
-
     with open_regular_file(source) as original, replacing_file(Path(target), new=new) as copy:
         shutil.copyfileobj(original, copy)
         found = os.stat(original.fileno())

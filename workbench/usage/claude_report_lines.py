@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from workbench.traces.claude_sub_agents import is_of_sub_agent
 from workbench.usage.usage_lines import ReportSigns, parsed_line
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
@@ -101,6 +100,8 @@ def claude_line(raw: bytearray) -> ClaudeLine | None:
 
 
 def _as_far_as_known(value: dict[str, Any]) -> ClaudeLine:
+    from workbench.traces.claude_sub_agents import is_of_sub_agent  # late: few lines have unexpected values
+
     data = dict_in(value, "data")
     timestamp, cost = value.get("timestamp"), value.get("costUSD")
     return ClaudeLine(

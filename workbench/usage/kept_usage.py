@@ -19,7 +19,7 @@ from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = 4
+_VERSION = 5
 """Raise it when a reader finds something else in the same file."""
 # Rows as large as these are written in half the time if the table has a rowid.
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB)"
