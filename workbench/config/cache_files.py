@@ -12,30 +12,31 @@ from workbench.config.writing import make_private_file
 _CREATE = "CREATE TABLE "
 
 
-def open_cache(path: Path, tables: Sequence[str]) -> sqlite3.Connection | None:
+def open_cache(path: Path, tables: Sequence[str], journal: str = "WAL") -> sqlite3.Connection | None:
     """The database with these tables (`CREATE TABLE ...`); None where nothing can be written.
 
-    A broken file, or one with other tables, is replaced by an empty one: otherwise nothing could be kept any more.
+    `journal`: WAL is quicker for many small changes, DELETE for a large one. A broken file, or one with other tables,
+    is replaced by an empty one: otherwise nothing could be kept any more.
     """
     with suppress(OSError, sqlite3.Error):
         try:
-            return _opened(path, tables)
+            return _opened(path, tables, journal)
         except (_Foreign, sqlite3.DatabaseError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
             if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                 raise
             path.unlink()
-            return _opened(path, tables)
+            return _opened(path, tables, journal)
     return None
 
 
-def _opened(path: Path, tables: Sequence[str]) -> sqlite3.Connection:
+def _opened(path: Path, tables: Sequence[str], journal: str) -> sqlite3.Connection:
     """Open the database. Raises sqlite3.Error for a broken or other file, and _Foreign for one that we did not make."""
     make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:
         db.execute("PRAGMA synchronous = OFF")  # before the journal mode, which would wait for the disk
-        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA journal_mode = {journal}")
         for table in tables:
             db.execute(table.replace(_CREATE, f"{_CREATE}IF NOT EXISTS ", 1))
         made = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}

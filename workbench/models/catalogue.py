@@ -17,7 +17,6 @@ import msgspec
 
 from workbench.models.families import bare_name, maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
-from workbench.models.model_entries import check_entries
 from workbench.models.model_names import spellings
 from workbench.models.windows import (
     GUESS,
@@ -158,7 +157,11 @@ class Catalogue:
         self, user_models: Mapping[str, Mapping[str, Any]] = MappingProxyType({}), file: str = "config.toml"
     ) -> None:
         """`file`: where the user's models are from. Raises WrongCall for an entry that cannot be used."""
-        self._own = check_entries(user_models, file)
+        self._own: dict[str, dict[str, Any]] = {}
+        if user_models:
+            from workbench.models.model_entries import check_entries  # late: few users have entries of their own
+
+            self._own = check_entries(user_models, file)
         self._own_by_lower = {name.lower(): name for name in self._own}
         self._found: dict[str, ModelInfo] = {}
 

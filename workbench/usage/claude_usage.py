@@ -88,15 +88,16 @@ class _Replies:
         if not self._has_owner:
             used.session = used.state["owner"] = line.session_id or used.session
             self._has_owner = True
-        tools = [each.name for each in blocks if each.type == "tool_use" and each.name] if type(blocks) is list else []
-        if message.id and message.id == last.id and line.request_id == self._line.request_id:
-            self._tools += tools
-            if message.stop_reason is None and last.stop_reason is not None:
-                return
-        else:
+        goes_on = message.id and message.id == last.id and line.request_id == self._line.request_id
+        if not goes_on:
             self.add_last_reply()
-            self._tools = tools
-        self._line, self._message, self._report = line, message, report
+            self._tools = []
+        if type(blocks) is list:
+            for each in blocks:
+                if each.type == "tool_use" and each.name:
+                    self._tools.append(each.name)
+        if not goes_on or message.stop_reason is not None or last.stop_reason is None:
+            self._line, self._message, self._report = line, message, report
 
     def add_last_reply(self) -> None:
         """Add the reply whose lines came last."""

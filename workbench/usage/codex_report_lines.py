@@ -96,17 +96,11 @@ _LIMITS = msgspec.json.Decoder(CodexLimits | None)
 
 
 def codex_line(raw: bytearray) -> CodexLine | None:
-    """A line of a known kind; None if it is another line, or has a value of an unexpected type."""
+    """A line, as far as it matters here; None if it has a value of an unexpected type."""
     try:
-        line = _DECODER.decode(raw)
+        return _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    kind = line.payload.type
-    if line.type == "event_msg":
-        return line if kind == "token_count" else None
-    if line.type == "response_item":
-        return line if kind.endswith("_call") else None
-    return line if line.type in ("turn_context", "compacted") else None
 
 
 def codex_limits(raw: msgspec.Raw) -> CodexLimits | None:

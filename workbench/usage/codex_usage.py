@@ -48,19 +48,22 @@ def add_codex_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
         line = codex_line(raw)
         if line is None:
             thread.add_other_line(raw)
-        elif line.type == "turn_context":
-            thread.add_context(line.payload.model, line.payload.cwd)
+            continue
+        kind, payload = line.type, line.payload
+        if kind == "turn_context":
+            thread.add_context(payload.model, payload.cwd)
         elif line.ordinal < thread.start:
             continue
-        elif line.type == "event_msg":
-            payload = line.payload
+        elif kind == "event_msg" and payload.type == "token_count":
             limits.append((payload.rate_limits, line.timestamp))
             if payload.info is not None:
                 thread.add_count(line.timestamp, payload.info)
-        elif line.type == "compacted":
+        elif kind == "response_item" and payload.type.endswith("_call"):
+            thread.add_call(payload)
+        elif kind == "compacted":
             thread.add_compaction(line.timestamp)
         else:
-            thread.add_call(line.payload)
+            thread.add_other_line(raw)
     thread.keep_state()
     for raw_limits, timestamp in reversed(limits):
         found = codex_limits(raw_limits)

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Container
 from contextlib import suppress
+from functools import cached_property
 from typing import Self
 from zlib import crc32
 
@@ -18,7 +19,7 @@ from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = 4
+_VERSION = 5
 """Raise it when a reader finds something else in the same file."""
 # Rows as large as these are written in half the time if the table has a rowid.
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB)"
@@ -27,14 +28,14 @@ _TITLES = "CREATE TABLE titles (ref TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
 _CHECK = 4
 """Bytes of the checksum in front of each value."""
 _MOST_TABLES = 4
+_ENTRIES = msgspec.msgpack.Decoder(UsageEntry)
 
 
 class KeptUsage:
     """The cache. Where nothing can be written, nothing is kept, and that is no error."""
 
     def __init__(self) -> None:
-        self._db = open_cache(cache_dir() / FILE, (_FILES, _TABLES, _TITLES))
-        self._entries = msgspec.msgpack.Decoder(UsageEntry)
+        self._db = open_cache(cache_dir() / FILE, (_FILES, _TABLES, _TITLES), "DELETE")
         self._tables = msgspec.msgpack.Decoder(UsageTable)
         self._titles = msgspec.msgpack.Decoder(tuple[FileStamp, str])
         self._new: list[tuple[str, bytes]] = []
@@ -54,15 +55,25 @@ class KeptUsage:
 
     def load_file(self, path: str) -> UsageEntry | None:
         """What was read of a file; None if nothing was."""
+        if path not in self._paths:
+            return None
         with suppress(msgspec.MsgspecError, RecursionError):
-            data = self._load("SELECT data FROM files WHERE path = ?", path.encode("utf-8", "replace").decode())
-            return None if data is None else self._entries.decode(data)
+            data = self._load("SELECT data FROM files WHERE path = ?", path)
+            return None if data is None else _ENTRIES.decode(data)
         return None
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        """The files of which something is kept."""
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                return frozenset(path for (path,) in self._db.execute("SELECT path FROM files"))
+        return frozenset()
 
     def keep_file(self, path: str, entry: bytes) -> None:
         """Keep what was read of a file, as `encoded_entry` gives it; nothing if that is empty."""
         with suppress(UnicodeEncodeError):  # half a surrogate pair
-            self._new += [(path.encode().decode(), _checked_data(entry))] if entry else []
+            self._new += [(path.encode().decode(), entry)] if entry else []
 
     def load_title(self, ref: str, stamp: FileStamp) -> str | None:
         """The title of a session, if its file has not changed since it was kept."""
@@ -99,8 +110,7 @@ class KeptUsage:
         if self._db is None:
             return
         with suppress(sqlite3.Error):
-            kept = [path for (path,) in self._db.execute("SELECT path FROM files")]
-            gone = [(path,) for path in kept if path not in still and not path.startswith("session ")]
+            gone = [(path,) for path in self._paths if path not in still and not path.startswith("session ")]
             self._db.executemany("DELETE FROM files WHERE path = ?", gone)
 
     def _load(self, query: str, key: str | bytes) -> bytes | None:
@@ -117,9 +127,14 @@ class KeptUsage:
 def encoded_entry(entry: UsageEntry) -> bytes:
     """What was read of a file, as it is kept; empty if that is not possible."""
     try:
-        return msgspec.msgpack.encode(entry)
+        return _checked_data(msgspec.msgpack.encode(entry))
     except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of 65 bits
         return b""
+
+
+def decoded_entry(data: bytes) -> UsageEntry:
+    """What `encoded_entry` was given."""
+    return _ENTRIES.decode(memoryview(data)[_CHECK:])
 
 
 def _checked_data(data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -36,12 +37,17 @@ def counted_once(sessions: Sequence[SummedSession]) -> Iterator[CountedSession]:
     origins = {each.used.session: each.used.copied_from for each in files if each.used.copied_from}
     owners = {each.used.session: each.used.belongs_to for each in files if each.used.belongs_to}
     passed = _PassedRequests([each for each in sessions if each.used.is_passed])
+    # Totals of a thread, as Codex has them, name a request within the thread only.
+    groups = [
+        (used.agent, _first(used.session, origins) if used.state.get("header") else "")
+        for used in (each.used for each in files)
+    ]
+    sizes = Counter(groups)
     seen: dict[tuple[str, str], set[str]] = {}
-    for session in files:
-        used, own = session.used, session.sums.keys
-        first, owner = _first(used.session, origins), _first(used.session, owners)
-        # Totals of a thread, as Codex has them, name a request within the thread only.
-        keys = seen.setdefault((used.agent, first if used.state.get("header") else ""), set())
+    for session, group in zip(files, groups, strict=True):
+        owner = _first(session.used.session, owners)
+        keys = seen.setdefault(group, set())
+        own = session.sums.keys if sizes[group] > 1 else ()
         requests = None
         if passed.has_figures or not keys.isdisjoint(own):
             requests = passed.with_figures(_new_requests(session, keys))

@@ -13,7 +13,7 @@ from workbench.config.system import start_copy, usable_cores
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
-from workbench.usage.kept_usage import KeptUsage, encoded_entry
+from workbench.usage.kept_usage import KeptUsage, decoded_entry, encoded_entry
 from workbench.usage.records import RequestUse, SessionUse, UsageEntry, UsageFile
 from workbench.usage.session_files import is_read_quickly, read_usage
 from workbench.usage.session_sums import SessionSums, SummedSession
@@ -42,10 +42,9 @@ class SummedFile(msgspec.Struct, array_like=True, gc=False):
             yield SummedSession(used, sums, partial(self._load_requests, at))
 
     def _load_requests(self, at: int) -> list[RequestUse]:
-        return (_ENTRIES.decode(self.data).sessions if self.data else self.sessions)[at].requests
+        return (decoded_entry(self.data).sessions if self.data else self.sessions)[at].requests
 
 
-_ENTRIES = msgspec.msgpack.Decoder(UsageEntry)
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[SummedFile | None])
 
 

@@ -92,5 +92,5 @@ class UsageEntry(msgspec.Struct, array_like=True):
     stamp: FileStamp
     sessions: list[SessionUse]
     position: int = 0
-    tail: bytes = b""
-    """A hash of the bytes before that position."""
+    tail: int = 0
+    """A checksum of the bytes before that position."""
