@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -33,6 +34,7 @@ SetupFor = Callable[[str], Setup]
 """Gives the setup of a model."""
 
 
+_DECISIONS = (Compaction, Override, Revert)
 _COUNTED_OTHERWISE = 1.05
 """The factor above which a request's count over the report means dropped content, not another tokenizer."""
 
@@ -110,6 +112,8 @@ class _Walk:
         self._setup = setup
         self._sizes = sizes
         self._planner: Planner | None = None
+        self._decisions = [at for at, event in enumerate(events) if isinstance(event.body, _DECISIONS)]
+        """The places of what may change the past."""
         self._at = 0
         self._gone: set[int] = set()
         """Events that the planner does not have."""
@@ -123,12 +127,16 @@ class _Walk:
     def planner(self, upto: int) -> Planner:
         """The planner of everything up to an event."""
         fresh = self._events[self._at : upto]
+        decided = self._decisions[bisect_left(self._decisions, self._at) : bisect_left(self._decisions, upto)]
         if self._gone and any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
-        if self._planner is None or any(isinstance(event.body, Compaction) for event in fresh):
+        if self._planner is None or any(isinstance(self._events[at].body, Compaction) for at in decided):
             self._planner = self._restarted(self._events[:upto])
-        else:
+        elif decided:
             self._planner.extend(fresh)
+        else:
+            for event in fresh:
+                self._planner.append_event(event)
         self._at = upto
         return self._planner
 

@@ -67,9 +67,9 @@ class Source(NamedTuple):
 
 def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
     """A log with what it says about planning: model, policy and knobs."""
-    made = Source(
-        name, events, setting_in(events, "model"), setting_in(events, "policy"), live, is_file, knobs_of(events)
-    )
+    settings = [event for event in events if isinstance(event.body, Setting)]
+    model, policy = setting_in(settings, "model"), setting_in(settings, "policy")
+    made = Source(name, events, model, policy, live, is_file, knobs_of(settings))
     recorded, decided = _recorded(events)
     return made._replace(recorded=recorded and not made.policy, decided=decided)
 

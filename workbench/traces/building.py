@@ -181,15 +181,17 @@ class Builder(EventBuilder):
         for body in bodies:
             if isinstance(body, ToolCall):
                 self._asked[body.call_id] = body.arguments
-            self.bodies.append_body(self._with_cut(body), self._at)
-            self._clearing.add_event(self.last, body)
+            sent = self._with_cut(body) if isinstance(body, ToolResult | UserMessage) else body
+            self.bodies.append_body(sent, self._at)
+            if isinstance(body, ProviderClearing.AFFECTED):
+                self._clearing.add_event(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:
         """Record what the provider removed from the request that is answered next, or was just made."""
         self.add(*self._clearing.decisions(edits))
 
-    def _with_cut(self, body: Body) -> Body:
-        if isinstance(body, ToolResult) or (isinstance(body, UserMessage) and self.name in IN_MESSAGES):
+    def _with_cut(self, body: ToolResult | UserMessage) -> Body:
+        if isinstance(body, ToolResult) or self.name in IN_MESSAGES:
             tool = body.tool if isinstance(body, ToolResult) else ""
             asked = self._asked.get(body.call_id, "") if isinstance(body, ToolResult) else ""
             cut = cut_in(self.name, text_of(body.content), tool, asked) if body.cut is None else None

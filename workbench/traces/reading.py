@@ -79,13 +79,17 @@ class JsonLines(Sequence[Located]):
             return
         broken: list[WrongCall] = []
         for number, line in enumerate(_lines(self._text), 1):
-            if line and not line.isspace():
+            try:
+                value = _QUICK.decode(line)  # keys that many lines have are in memory once
+            except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+                if not line or line.isspace():
+                    continue
                 try:
                     value = _one(self._name, number, line)
                 except WrongCall as error:
                     broken.append(error)
-                else:
-                    yield Located(number, value)
+                    continue
+            yield Located(number, value)
         self._broken = tuple(broken)
 
     @property
@@ -259,10 +263,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _one(name: str, number: int, line: str) -> Any:
-    try:
-        return _QUICK.decode(line)  # keys that many lines have are in memory once
-    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-        pass  # it refuses more than JSON does, such as half a surrogate pair
+    """The value of a line that msgspec refuses: it refuses more than JSON does, such as half a surrogate pair."""
     try:
         return json.loads(line, parse_constant=_no_constant)
     except ValueError as error:

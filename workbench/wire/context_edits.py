@@ -58,6 +58,9 @@ def _spared(asked: Mapping[str, Any] | None) -> frozenset[str]:
 class ProviderClearing:
     """Tracks what the provider cleared from a conversation in its last request."""
 
+    AFFECTED: Final = (ToolResult, Reasoning, Compaction, Override)
+    """The events that matter here."""
+
     def __init__(self) -> None:
         self._results: dict[int, str] = {}
         """The tool of each result that is sent, by the sequence number of its event."""
