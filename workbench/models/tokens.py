@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from threading import Lock
 from typing import NamedTuple, Protocol
+from weakref import ref
 
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
@@ -67,6 +68,19 @@ class CountStore(Protocol):
         ...
 
 
+class _Counts(dict[str, TokenCount]):
+    """The counts of texts. One that is not in memory is counted when it is asked for."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__()
+        self._counter = ref(counter)  # weak: a cycle would keep all texts until the next collection
+
+    def __missing__(self, text: str) -> TokenCount:
+        counter = self._counter()
+        assert counter is not None, "the counter of these counts is gone"
+        return counter._count_new(text)
+
+
 class TokenCounter:
     """Counts with one tokenizer, and remembers the counts."""
 
@@ -80,7 +94,7 @@ class TokenCounter:
         """Multiplies the documented framing of messages, to match the provider's actual framing as far as known."""
         self._store = store
         self._encoder: Encoder | None = None
-        self._counts: dict[str, TokenCount] = {}
+        self._counts = _Counts(self)
         self._indexes: dict[str, PieceIndex] = {}
         self._remembered = 0
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
@@ -96,8 +110,12 @@ class TokenCounter:
 
     def count(self, text: str) -> TokenCount:
         """How many tokens the text has."""
-        known = self._counts.get(text)
-        return known if known is not None else self._count_new(text)
+        return self._counts[text]
+
+    @property
+    def quick_count(self) -> Callable[[str], TokenCount]:
+        """Counts as `count` does, in a fraction of the time for a text whose count is in memory."""
+        return self._counts.__getitem__
 
     def suppose(self, text: str, tokens: int) -> None:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
@@ -191,7 +209,7 @@ class TokenCounter:
             self._store.save_counts(rows)
 
     def _count_new(self, text: str) -> TokenCount:
-        """Count a text that is not in memory: from the store, otherwise by encoding it."""
+        """TokenCount a text that is not in memory: from the store, otherwise by encoding it."""
         known = self._elder.known_count(text) if self._elder is not None else None
         if known is not None:
             return known
@@ -303,6 +321,11 @@ class CalibratedCounter(TokenCounter):
     def count(self, text: str) -> TokenCount:
         """How many tokens the text has, approximately."""
         return self._scaled(self.plain.count(text))
+
+    @property
+    def quick_count(self) -> Callable[[str], TokenCount]:
+        """The same as `count`."""
+        return self.count
 
     def apart(self) -> TokenCounter:
         """A counter with its own memory, without the factor."""
