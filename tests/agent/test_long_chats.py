@@ -13,13 +13,16 @@ from workbench.log.session import Session
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("policy", [name for name in PRESETS if name != RECORDED])]
 
 
-async def test_105_turns_with_tools_in_a_window_of_12_000(session: Session, project: Path, policy: str) -> None:
+@pytest.mark.parametrize("turns", [35, pytest.param(105, marks=pytest.mark.wide)])
+async def test_many_turns_with_tools_in_a_window_of_12_000(
+    session: Session, project: Path, policy: str, turns: int
+) -> None:
     write_project(project)
-    outcome = await hold_chat(session, project, tool_messages(105), 12_000, policy=policy)
+    outcome = await hold_chat(session, project, tool_messages(turns), 12_000, policy=policy)
     assert outcome.failures == []
     assert outcome.invalid == []
     assert 6_000 < outcome.largest <= 12_000
-    assert outcome.requests > 200
+    assert outcome.requests > 2 * turns
 
 
 async def test_60_turns_in_a_window_of_4_096(session: Session, project: Path, policy: str) -> None:

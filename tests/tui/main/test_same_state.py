@@ -116,7 +116,7 @@ async def check_drawing(pilot: Pilot[Any], screen: MainScreen) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.wide) for seed in (2, 3))])
 async def test_all_panes_show_the_same_state_after_any_sequence(
     services: Services, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
