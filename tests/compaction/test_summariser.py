@@ -138,6 +138,14 @@ def test_merging_always_comes_to_an_end(sizes: list[int], window: int) -> None:
     assert all(group.request.plan.verdict.fits for group in groups if group.request)
 
 
+@pytest.mark.parametrize("tags", [9, 10, 60])
+def test_summaries_that_grow_because_their_tags_are_made_harmless_fit_too(tags: int) -> None:
+    text = "<record>" * tags + " word" * 900
+    [group] = merge_groups([text, text], narrow(1_000), 100)
+    assert group.request is not None
+    assert group.request.plan.verdict.fits
+
+
 def test_a_window_too_small_for_the_prompt_is_said_with_its_numbers() -> None:
     with pytest.raises(CompactionRefused, match=r"it has \d+ tokens before any conversation, and 300 fit") as refused:
         split_into_requests(source(500), CODEX, narrow(300), 100)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import limits, logs, number, policies
-from support.talk import COUNTER, ROOMY, iteration, planned, turns, words
+from support.talk import COUNTER, ROOMY, iteration, planned, preset, turns, words
 from workbench.context.budget import Limits
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
@@ -108,3 +108,14 @@ def test_what_a_compaction_covers_is_told_once() -> None:
     last = followed(log, Policy())[-1]
     assert [(change.cell.seq, change.after) for change in last.changes] == [(seq, "summarised") for seq in range(1, 5)]
     assert last.same == 0
+
+
+def test_the_message_that_opens_a_cut_turn_leaves_with_the_last_of_it() -> None:
+    log: list[Body] = []
+    for turn in range(3):
+        calls = [iteration(f"c{turn}{number}", words(20)) for number in range(4)]
+        log += [UserMessage(f"ask {turn}"), *(body for call in calls for body in call)]
+    found = followed(log, preset("workbench", "history.max_tokens=100"))
+    first = [change.after for step in found for change in step.changes if change.cell.seq == 1]
+    assert first == ["sent", "dropped"]
+    assert {row.seq: row.state for row in found[-1].plan.items}[1] == "dropped"

@@ -97,7 +97,10 @@ LINES = [
     ),
     (Revert(3), '"revert","target":3}'),
     (Override("pin", 1, 2), '"override","action":"pin","first":1,"last":2}'),
-    (Usage("m", 10, 0, cost=0.0), '"usage","model":"m","estimate":10,"prompt":0,"cost":0.0}'),
+    (
+        Usage("m", 10, 0, 0, 0, 0, 0, cost=0.0, upto=0, request=0),
+        '"usage","model":"m","estimate":10,"prompt":0,"cost":0.0}',
+    ),
     (Snapshot("c", "/r"), '"snapshot","commit":"c","root":"/r"}'),
     (Setting("title", None), '"setting","key":"title","value":null}'),
     (Failure("net", "gone"), '"error","category":"net","message":"gone"}'),

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from proxy.test_server import ASK, WHOLE
 from support.provider import Answer, Provider
+from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, RequestAnswer
 from workbench.log.lock import locked_folder
 from workbench.log.store import Store
@@ -117,6 +118,20 @@ async def test_what_was_answered_outlives_a_proxy_and_a_recorder_that_are_killed
     assert [each.content for each in _events(places.store) if isinstance(each, AssistantMessage)] == ["done"] * 3
     assert places.recover() == []
     recorder.close(0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed there")
+async def test_a_recorder_that_is_closed_holds_no_file_of_its_journal(places: Places) -> None:
+    def held() -> list[str]:
+        found = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+        return [each for each in found if each.startswith(str(places.journals))]
+
+    recorder = places.recorder([])
+    async with before(FINE, recorder) as server:
+        await _ask(server)
+        assert held()
+    recorder.close(GIVE_UP)
+    assert held() == []
 
 
 def file_start(places: Places) -> bytes:

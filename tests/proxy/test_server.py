@@ -27,7 +27,7 @@ from workbench.log.events import AssistantMessage, Failure, Request, RequestAnsw
 from workbench.log.store import Store
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams
-from workbench.proxy.server import ProxyServer
+from workbench.proxy.server import PassedRequest, ProxyServer
 from workbench.proxy.sessions import ProxySessions
 
 CHUNKS: list[Any] = [
@@ -43,6 +43,7 @@ class Running:
     def __init__(self, server: ProxyServer, client: aiohttp.ClientSession, store: Store, recorder: Recorder) -> None:
         self.url = f"{server.address}/v1/chat/completions"
         self.address = server.address
+        self.server = server
         self.client = client
         self.recorder = recorder
         self.store = store
@@ -77,6 +78,18 @@ async def test_a_request_and_its_answer_pass_as_they_are(tmp_path: Path) -> None
         assert got.raw == body
         assert {name: got.headers[name.lower()] for name in headers} == headers
         assert running.address.rpartition("/")[2] not in json.dumps(got.headers)
+
+
+async def test_a_request_is_listed_without_its_query_which_may_hold_a_key(tmp_path: Path) -> None:
+    listed: asyncio.Queue[PassedRequest] = asyncio.Queue()
+    answer = Answer(body=WHOLE, content_type="application/json")
+    async with Provider(answer) as provider, proxy(tmp_path, provider.url) as running:
+        running.server.passed = listed.put_nowait
+        async with running.client.post(f"{running.url}?key=secret", data=b"{}") as came:
+            await came.read()
+        found = await asyncio.wait_for(listed.get(), GIVE_UP)
+    assert (found.method, found.path, found.status) == ("POST", "/v1/chat/completions", 200)
+    assert running.server.requests == 1
 
 
 async def test_headers_that_come_twice_arrive_twice_and_in_order(tmp_path: Path) -> None:

@@ -81,6 +81,12 @@ def test_a_session_counts_as_recorded_until_something_is_said_here(recording: Re
     assert not as_source("", mine.events()).recorded
 
 
+def test_the_folder_of_a_session_is_the_one_that_the_prompt_names(recording: Recording) -> None:
+    prompt = "You are an agent.\nWorking directory: /srv/bakery\n"
+    recording.pass_through(MESSAGES, claude(user("look"), system=prompt), answered(said("done")))
+    assert [info.folder for info in recording.store.list()] == ["/srv/bakery"]
+
+
 def test_a_request_that_is_sent_again_is_another_request_and_no_other_message(recording: Recording) -> None:
     asked = recording.send(MESSAGES, claude(user("look")))
     recording.answer(asked, {"error": {"message": "slow down"}}, 429)

@@ -16,6 +16,7 @@ from aiohttp import WSMsgType, web
 from proxy.test_server import proxy
 from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
+from workbench.proxy import websockets
 from workbench.proxy.frame_texts import response_in
 from workbench.sources.source import number_events
 from workbench.wire.requests import RequestBodies
@@ -156,3 +157,18 @@ async def test_a_client_that_closes_in_the_middle_leaves_what_came(tmp_path: Pat
     assert came.took is not None
     assert 0 <= came.first <= came.took, "milliseconds since the request"
     assert [each.finish for each in bodies if isinstance(each, AssistantMessage)] == ["broken"]
+
+
+async def test_a_client_that_sends_faster_than_its_provider_reads_waits_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websockets, "MOST_QUEUED", 10)
+    sent = [f"message {number}, longer than may wait".encode() for number in range(5)]
+    async with (
+        serving(Socket().serve) as url,
+        proxy(tmp_path, url) as running,
+        running.client.ws_connect(running.address + "/v1/realtime") as socket,
+    ):
+        for each in sent:
+            await socket.send_bytes(each)
+        assert [await asyncio.wait_for(socket.receive_bytes(), GIVE_UP) for _ in sent] == sent

@@ -23,6 +23,14 @@ def test_a_learnt_window_is_in_every_setup_of_the_session() -> None:
         assert services.set_up(Options(window=5_000), services.source(session.id)).limits.window == 5_000
 
 
+@pytest.mark.parametrize(("written", "name"), [('policy = "codex"\n', "codex"), ("", "workbench")])
+def test_our_own_sessions_begin_with_the_policy_of_the_settings(tmp_path: Path, written: str, name: str) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(written)
+    with Services() as services:
+        assert services.own_policy("gpt-4o").policy.name == name
+
+
 def test_a_model_to_fall_back_on_is_prepared_without_the_wishes_for_another(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text(

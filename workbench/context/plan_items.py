@@ -182,17 +182,17 @@ class PlanItems(Sequence[Item]):
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
         """What comes between the cells: indexes after the fixed items, and an item or a call without a result."""
-        at: list[tuple[int, int, Item | int]] = []
-        for summary in self._summaries:
-            place = self._first_cell(summary.before)
-            at.extend((place, 0, item) for item in summary.items)
+        at: list[tuple[int, Item | int]] = []
         for call in (*self._repairs[: self._repair_count], *self._open_repairs):
             unit = self._units[self.view.cells[call].unit]
             last = max(index for index in unit.cells if index < self.view.length)
-            at.append((last + 1, -1, call))
-        at.sort(key=lambda entry: entry[:2])
-        places = [self._shown_before(place) + number for number, (place, _, _) in enumerate(at)]
-        return places, [what for _, _, what in at]
+            at.append((last + 1, call))
+        for summary in self._summaries:  # in the same place they come after the calls
+            place = self._first_cell(summary.before)
+            at.extend((place, item) for item in summary.items)
+        at.sort(key=lambda entry: entry[0])
+        places = [self._shown_before(place) + number for number, (place, _) in enumerate(at)]
+        return places, [what for _, what in at]
 
     def _first_cell(self, unit: int) -> int:
         return self._units[unit].cells[0] if unit < self.cuts.units else self.view.length

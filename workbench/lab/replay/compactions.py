@@ -231,7 +231,7 @@ class LabCompactor:
             except WorkbenchError as error:
                 self._failed = (str(error),)
         planner = self._log.planner.at_this_moment()
-        preview = self._compactor.preview(events, trigger, why, digest=True, planner=planner)
+        preview = self._compactor.preview(events, trigger, why, planner=planner)  # without a model: for the digest
         draft = replace(self._compactor.digested(events, preview), problems=self._failed)
         return draft, self._compactor.body(draft)
 
