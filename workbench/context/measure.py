@@ -38,7 +38,7 @@ _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
 
 All threads share them, and any may clear them at any time. So an entry is read once, without a check before.
 """
-_Calls = dict[tuple[str, str], tuple[Count, str, str]]
+_Calls = dict[tuple[str, str], tuple[TokenCount, str, str]]
 _CALLS: WeakKeyDictionary[TokenCounter, _Calls] = WeakKeyDictionary()
 """Of a tool's name and arguments: what the call costs as it is sent, the arguments that are sent, and what was changed
 in them. Shared and cleared like the cuts."""

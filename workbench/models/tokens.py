@@ -209,7 +209,7 @@ class TokenCounter:
             self._store.save_counts(rows)
 
     def _count_new(self, text: str) -> TokenCount:
-        """TokenCount a text that is not in memory: from the store, otherwise by encoding it."""
+        """Count a text that is not in memory: from the store, otherwise by encoding it."""
         known = self._elder.known_count(text) if self._elder is not None else None
         if known is not None:
             return known
