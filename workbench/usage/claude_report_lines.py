@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import field
 
-from workbench.usage.usage_lines import ReportSigns, parsed_line
-from workbench.wire.values import dict_in, list_in, number_in, text_in
+from workbench.usage.usage_lines import ReportSigns
 
 SIGNS = ReportSigns(
     1_024,
@@ -91,47 +88,8 @@ _DECODER = msgspec.json.Decoder(ClaudeLine)
 
 
 def claude_line(raw: bytearray) -> ClaudeLine | None:
-    """A line; None if it cannot be read. One with a value of an unexpected type is read without that value."""
+    """A line; None if it cannot be read, or has a value of an unexpected type."""
     try:
         return _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        value = parsed_line(raw)
-        return None if value is None else _as_far_as_known(value)
-
-
-def _as_far_as_known(value: dict[str, Any]) -> ClaudeLine:
-    from workbench.traces.claude_sub_agents import is_of_sub_agent  # late: few lines have unexpected values
-
-    data = dict_in(value, "data")
-    timestamp, cost = value.get("timestamp"), value.get("costUSD")
-    return ClaudeLine(
-        text_in(value, "type"),
-        text_in(value, "subtype"),
-        timestamp if isinstance(timestamp, str) else None,
-        text_in(value, "requestId"),
-        text_in(value, "sessionId"),
-        text_in(value, "cwd"),
-        text_in(value, "agentId"),
-        is_of_sub_agent(value),
-        None,
-        bool(value.get("isApiErrorMessage")),
-        cost if isinstance(cost, int | float) else None,
-        _message(dict_in(value, "message")),
-        ClaudeProgress(text_in(data, "agentId"), _as_far_as_known(dict_in(data, "message"))) if data else None,
-    )
-
-
-def _message(value: dict[str, Any]) -> ClaudeMessage:
-    from workbench.wire.anthropic import kept_an_hour  # late: few lines have unexpected values
-
-    used = dict_in(value, "usage")
-    blocks = [ClaudeBlock(text_in(each, "type"), text_in(each, "name")) for each in list_in(value, "content")]
-    report = ClaudeReport(
-        number_in(used, "input_tokens"),
-        number_in(used, "output_tokens"),
-        number_in(used, "cache_read_input_tokens"),
-        number_in(used, "cache_creation_input_tokens"),
-        KeptTokens(kept_an_hour(used)),
-    )
-    reason = None if value.get("stop_reason", "") is None else text_in(value, "stop_reason")
-    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, reason, blocks)
+        return None

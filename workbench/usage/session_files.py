@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from io import BufferedReader
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
@@ -10,9 +11,6 @@ from zlib import crc32
 from workbench.config.foreign_files import open_regular_file
 from workbench.live.stamps import FileStamp
 from workbench.traces import agent_names
-from workbench.usage import claude_report_lines, codex_report_lines
-from workbench.usage.claude_usage import add_claude_lines, new_claude_session
-from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.records import SessionUse, UsageEntry
 from workbench.usage.usage_lines import ReportLines, ReportSigns
 
@@ -31,16 +29,23 @@ class _QuickReader(NamedTuple):
     add_lines: Callable[[SessionUse, Iterable[bytearray]], None]
 
 
-_QUICK = {
-    agent_names.CLAUDE_CODE: _QuickReader(new_claude_session, claude_report_lines.SIGNS, add_claude_lines),
-    agent_names.CODEX: _QuickReader(new_codex_session, codex_report_lines.SIGNS, add_codex_lines),
-}
-"""Formats with a quick reader; the others are read as for opening them."""
+@cache
+def _quick_reader(agent: str) -> _QuickReader | None:
+    """The quick reader of an agent's files. Those of other formats are read as for opening them."""
+    if agent == agent_names.CLAUDE_CODE:
+        from workbench.usage import claude_report_lines, claude_usage  # late: few people use every agent
+
+        return _QuickReader(claude_usage.new_claude_session, claude_report_lines.SIGNS, claude_usage.add_claude_lines)
+    if agent == agent_names.CODEX:
+        from workbench.usage import codex_report_lines, codex_usage
+
+        return _QuickReader(codex_usage.new_codex_session, codex_report_lines.SIGNS, codex_usage.add_codex_lines)
+    return None
 
 
 def is_read_quickly(agent: str) -> bool:
     """Whether the files of an agent need nothing but themselves to be read."""
-    return agent in _QUICK
+    return _quick_reader(agent) is not None
 
 
 def read_usage(
@@ -54,7 +59,7 @@ def read_usage(
     try:
         with open_regular_file(path) as file:
             agent = agent or _found_agent(file)
-            quick = _QUICK.get(agent)
+            quick = _quick_reader(agent)
             if quick is not None:
                 return _read_lines(file, quick, agent, path, stamp, known)
     except OSError:
