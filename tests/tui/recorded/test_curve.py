@@ -8,7 +8,7 @@ import pytest
 
 from tui.play import settle
 from tui.recorded.long_run import LAST, STEPS, as_file, inspector, run
-from workbench.log.events import Usage
+from workbench.log.events import Body, Usage
 from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE, TRIED, UNREPORTED, Plot, draw_plot
@@ -64,7 +64,7 @@ async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_p
 
 
 async def test_without_a_report_there_are_requests_and_nothing_to_draw(services: Services, tmp_path: Path) -> None:
-    silent = [body for body in run() if not isinstance(body, Usage)]
+    silent: list[Body] = [body for body in run() if not isinstance(body, Usage)]
     async with inspector(services, as_file(tmp_path, silent), (200, 60)) as (_, screen):
         assert screen.model.state.shown is not None
         assert screen.model.state.shown.requests
