@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
-from workbench.usage.usage_lines import ReportSigns, parsed_line
+from workbench.usage.usage_lines import ReportSigns
 
 SIGNS = ReportSigns(
     1_024,
@@ -88,11 +88,8 @@ _DECODER = msgspec.json.Decoder(ClaudeLine)
 
 
 def claude_line(raw: bytearray) -> ClaudeLine | None:
-    """A line; None if it cannot be read. One with a value of an unexpected type is read without that value."""
+    """A line; None if it cannot be read, or has a value of an unexpected type."""
     try:
         return _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        from workbench.usage.odd_claude_lines import odd_claude_line  # late: there are few of them
-
-        value = parsed_line(raw)
-        return None if value is None else odd_claude_line(value)
+        return None

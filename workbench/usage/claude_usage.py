@@ -17,6 +17,7 @@ from workbench.models.known_costs import known_cost
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.usage.claude_report_lines import ClaudeLine, ClaudeMessage, ClaudeReport, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
+from workbench.usage.usage_lines import parsed_line
 
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
 
@@ -39,7 +40,7 @@ def add_claude_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
     """Add what some lines report."""
     replies = _Replies(used)
     for raw in lines:
-        line = claude_line(raw)
+        line = claude_line(raw) or _odd_line(raw)
         if line is None:
             continue
         if line.type == "assistant":
@@ -51,6 +52,15 @@ def add_claude_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
             model = used.requests[-1].model if used.requests else ""
             used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
     replies.add_last_reply()
+
+
+def _odd_line(raw: bytearray) -> ClaudeLine | None:
+    value = parsed_line(raw)
+    if value is None:
+        return None
+    from workbench.usage.odd_claude_lines import odd_claude_line  # late: there are few of them
+
+    return odd_claude_line(value)
 
 
 def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
