@@ -72,7 +72,7 @@ class RecordedSession:
         self._tried: tuple[Setup, int, tuple[int, ...]] | None = None
         """The last setup that sizes were asked for, the number of events then, and the sizes."""
         self.growing_marks = RequestMarks()
-        """For whoever goes on with the log: these may grow, `marks` do not."""
+        """For anyone who goes on with the log: these may grow, `marks` do not."""
         self.growing_marks.catch_up(source.events)
         found = self.growing_marks.marks
         self.marks: Sequence[RequestMark] = [
