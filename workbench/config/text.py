@@ -155,16 +155,14 @@ def table_lines(
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
         cells = [*map(_shown, column)]
-        sizes = [*map(width, cells)]
-        widest, is_last = max(sizes), number == len(header) - 1
+        widest, is_last = max(map(width, cells)), number == len(header) - 1
         if is_last and most:
             widest = max(8, min(widest, most - used))
             cells = [fit_columns(cell, widest) for cell in cells]
-            sizes = [*map(width, cells)]
-        if number in right:
-            cells = [" " * (widest - size) + cell for cell, size in zip(cells, sizes, strict=True)]
-        elif not is_last:
-            cells = [cell + " " * (widest - size) for cell, size in zip(cells, sizes, strict=True)]
+        if number in right or not is_last:  # equal cells are padded once
+            blanks = {cell: " " * (widest - width(cell)) for cell in {*cells}}
+            wide = {cell: blank + cell if number in right else cell + blank for cell, blank in blanks.items()}
+            cells = [wide[cell] for cell in cells]
         padded.append(cells)
         used += widest + 2
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
