@@ -1,4 +1,4 @@
-"""The meter: cuts are remembered by text, rule and item, for all threads."""
+"""The meter: cuts and counts of calls are remembered, for all threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from support.talk import COUNTER, ROOMY, iterations, planned, preset, results, w
 from workbench.context import measure
 from workbench.context.cells import Cell
 from workbench.context.stages.truncate import TruncatedText
-from workbench.log.events import Event, ToolResult, UserMessage
+from workbench.log.events import Event, ToolCall, ToolResult, UserMessage
+from workbench.models.tokens import calibrated_counter, counter_named
 
 CAPPED = preset("layers", "truncation.max_tokens=40")
 
@@ -51,3 +52,29 @@ def test_a_thread_may_forget_what_another_is_about_to_read(monkeypatch: pytest.M
     made = cut(watched)
     assert made is not None
     assert "[id watched]" in made.text
+
+
+@pytest.mark.parametrize("arguments", ['{"path": "a.txt"}', "", "no JSON", '{"text": "' + 3_000 * "x" + '"}'])
+def test_a_call_costs_the_same_when_it_is_counted_again(monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+    monkeypatch.setattr(measure, "CALLS_REMEMBERED", 1)
+    meter = measure.Meter(CAPPED, ROOMY, COUNTER, "", "openai")
+
+    def counted(given: str) -> tuple[int, bool, int | None, object, str]:
+        body = ToolCall("call", "read", given)
+        cell = Cell(Event(1, "one", 0, body), 0, 0, 0, True)
+        meter.count_call(cell, body)
+        return cell.tokens, cell.exact, cell.whole, cell.changed, cell.note
+
+    first = counted(arguments)
+    assert first[0] > 0
+    assert counted(arguments) == first
+    counted('{"path": "another.txt"}')  # forgets it
+    assert counted(arguments) == first
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_the_quick_count_is_the_count(factor: float) -> None:
+    counter = calibrated_counter(counter_named("o200k_base").apart(), factor)
+    assert [counter.quick_count(text) for text in ("", "some words", "some words")] == [
+        counter.count(text) for text in ("", "some words", "some words")
+    ]

@@ -176,7 +176,7 @@ class _Arranger:
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
         """Calls of the newest unit that get a synthetic result."""
-        self._repair_framing = sum(parts.meter.repair_framing(conversation.cells[at]) for at in self._lacking)
+        self._repair_framing = sum(parts.meter.around_result(conversation.cells[at]) for at in self._lacking)
         self._past = self._sums.apart_before(self._start)
         self._present = self._sums.apart_before(self._units).minus(self._past)
         """The cost of the units that are always sent, in history and in the turn; the sums leave them out."""

@@ -12,6 +12,8 @@ from copy import copy
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from workbench.context.items import Item, Kind, State
 from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import (
@@ -71,13 +73,20 @@ _ASIDE = CellForm("aside", None, _described)
 _ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshot", Failure: "error", Reasoning: "thinking"}
 
 
-class Cell:
+class Cell(Struct, eq=False, gc=False):
     """One event of the conversation, with its tokens and, if it is too long, its truncated text.
 
-    A long session has a hundred thousand of them. So a cell holds little: rare attributes have defaults in the class,
-    and the content is read from the event on access.
+    A long session has a hundred thousand of them, so that they are made without a call in Python, and the collector
+    need not track them: there are no cycles. The content is read from the event on access.
     """
 
+    event: Event
+    turn: int
+    unit: int
+    """Its unit's number; -1 if it is never sent."""
+    tokens: int
+    """Its cost in tokens, before truncation."""
+    exact: bool
     tool: str | None = None
     wire_id: str = ""
     partner: int = -1
@@ -97,15 +106,6 @@ class Cell:
     """The cost of the original, if normalise changed it."""
     agent_cut: AgentCut | None = None
     """How its agent had shortened it before it was recorded, if it had."""
-
-    def __init__(self, event: Event, turn: int, unit: int, tokens: int, exact: bool) -> None:
-        self.event = event
-        self.turn = turn
-        self.unit = unit
-        """Its unit's number; -1 if it is never sent."""
-        self.tokens = tokens
-        """Its cost in tokens, before truncation."""
-        self.exact = exact
 
     def undecided(self) -> Cell:
         """A copy without later decisions: neither masked nor kept in part."""
@@ -186,21 +186,19 @@ def is_answer(unit: Sequence[Cell | Item]) -> bool:
     return bool(unit) and unit[0].role == "assistant" and all(part.kind != "tool_call" for part in unit)
 
 
-class Unit:
+class Unit(Struct, eq=False, gc=False):
     """Cells that are kept or dropped as a whole."""
 
-    calls = 0
-    results = 0
-    early = 0
+    turn: int
+    reply: str | None
+    """The id of its model reply; None for anything else."""
+    cells: list[int] = []
+    calls: int = 0
+    results: int = 0
+    early: int = 0
     """Results that came before their calls."""
-    special = False
+    special: bool = False
     """Whether it must be measured cell by cell, because of an override."""
-
-    def __init__(self, turn: int, reply: str | None) -> None:
-        self.turn = turn
-        self.reply = reply
-        """The id of its model reply; None for anything else."""
-        self.cells: list[int] = []
 
     def moved(self, turns: Sequence[int], places: Mapping[int, int]) -> Unit:
         """A copy with new numbers for its turn and its cells; `turns` and `places` map the old ones to them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from copy import copy
 from itertools import accumulate, compress, count
 from typing import Any
@@ -23,6 +23,7 @@ from workbench.context.stages import normalise
 from workbench.context.stages.normalise import is_blank
 from workbench.log.events import (
     AssistantMessage,
+    Body,
     Event,
     Reasoning,
     SystemMessage,
@@ -54,10 +55,18 @@ class Conversation(MeasuredUnits):
 
     def add_event(self, event: Event) -> bool:
         """Add one event; False if it is out of order, and then nothing was changed."""
-        body = event.body
-        adder = _ADDERS.get(type(body))
-        if adder is not None:
-            return adder(self, event, body)
+        return self.add_events((event,))
+
+    def add_events(self, events: Iterable[Event]) -> bool:
+        """Add events up to the first that is out of order; False if there is one."""
+        for event in events:
+            body = event.body
+            if not _ADDERS.get(type(body), Conversation._add_aside)(self, event, body):
+                return False
+        return True
+
+    def _add_aside(self, event: Event, body: Body) -> bool:
+        """Add what is not sent, unless it is thinking that is."""
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
         if not (isinstance(body, Reasoning) and self._meter.sends_thinking and self._add_thinking(event, body, count)):
             self._store(Cell(event, self.turn, -1, *count))
@@ -122,71 +131,74 @@ class Conversation(MeasuredUnits):
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
-        unit = self.units[-1] if self.units else None
-        if event.seq > self.ground.ordered and body.call_id in self._early:
+        units, meter, call_id, reply = self.units, self._meter, body.call_id, body.reply
+        unit = units[-1] if units else None
+        if call_id in self._early and event.seq > self.ground.ordered:
             return False
-        if unit is None or unit.reply != body.reply or (not body.reply and unit.results > unit.early):
-            unit = self._open(body.reply, self.turn)
+        if unit is None or unit.reply != reply or (not reply and unit.results > unit.early):
+            unit = self._open(reply, self.turn)
         elif unit.results:
             return False
-        self.last_group = len(self.units) - 1
-        cell = Cell(event, self.turn, self.last_group, 0, True)
+        self.last_group = number = len(units) - 1
+        cell = Cell(event, self.turn, number, 0, True)
         cell.tool = body.tool or normalise.UNNAMED_TOOL
-        self._meter.count_call(cell, body)
-        cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
+        meter.count_call(cell, body)
+        cell.wire_id, renamed = self._pairs.call(call_id, len(self.cells))
         if renamed:
             cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
         unit.calls += 1
-        self._join(unit, cell, cell.tokens, "tool_call", not unit.cells)
+        begins = not unit.cells
+        self._join(unit, cell, cell.tokens, meter.around_call[begins], begins)
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
-        why = self.ground.unpaired.get(event.seq)
-        at, why = (-1, why) if why else self._pairs.match(body.call_id, self._in_newest_unit)
-        if at < 0 and event.seq > self.ground.ordered and body.call_id in self._late:
+        meter, cells, ground, call_id, content = self._meter, self.cells, self.ground, body.call_id, body.content
+        why = ground.unpaired.get(event.seq) if ground.unpaired else None
+        at, why = (-1, why) if why else self._pairs.match(call_id, self._in_newest_unit)
+        if at < 0 and event.seq > ground.ordered and call_id in self._late:
             return False
         if at < 0:
-            self._early.add(body.call_id)
-            self._drop(event, self._meter.count_content(body.content), why).tool = body.tool or None
+            self._early.add(call_id)
+            self._drop(event, meter.count_content(content), why).tool = body.tool or None
             return True
-        call = self.cells[at]
+        call = cells[at]
         newest = len(self.units) - 1
         if call.unit != newest:
             return False
-        self._pairs.settle(body.call_id, at)
-        tokens, exact = self._meter.count_content(body.content)
+        self._pairs.settle(call_id, at)
+        tokens, exact = meter.count_content(content)
         cell = Cell(event, self.turn, newest, tokens, exact)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
         if body.cut is not None:
             cell.agent_cut = body.cut
-        call.partner = len(self.cells)
-        if is_blank(body.content):
-            self._meter.fill_in(cell, normalise.EMPTY_RESULT)
-        elif type(body.content) is not str:
-            self._meter.put_in_chat_form(cell)
-        cut = self._meter.cut_result(cell)
+        call.partner = len(cells)
+        if is_blank(content):
+            meter.fill_in(cell, normalise.EMPTY_RESULT)
+        elif type(content) is not str:
+            meter.put_in_chat_form(cell)
+        cut = meter.cut_result(cell)
         if cut is not None:
             cell.cut = cut
         unit = self.units[newest]
         unit.results += 1
-        if event.seq < call.seq:
+        if event.seq < call.event.seq:
             unit.early += 1
-            self._late.add(body.call_id)
-        tokens = cell.tokens if cut is None else cut.tokens
-        self._join(unit, cell, tokens, "tool_result", True, self._meter.tool_author(cell))
-        if self._mask.active and event.seq not in self.ground.cover:
-            self._number(cell, len(self.cells) - 1)
+            self._late.add(call_id)
+        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, meter.around_result(cell), True)
+        if self._mask.active and event.seq not in ground.cover:
+            self._number(cell, len(cells) - 1)
         return True
 
     def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
         """Add a message of one cell to the newest unit."""
-        tokens, exact = count
-        cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
+        meter, begins = self._meter, not unit.cells
+        cell = Cell(event, self.turn, len(self.units) - 1, *count)
         if blank:
-            self._meter.fill_in(cell, normalise.EMPTY_MESSAGE)
+            meter.fill_in(cell, normalise.EMPTY_MESSAGE)
         else:
-            self._meter.put_in_chat_form(cell)
-        self._join(unit, cell, cell.tokens, "message", not unit.cells, self._meter.author(cell) if name else 0)
+            meter.put_in_chat_form(cell)
+        around = meter.framing("message", begins, meter.author(cell) if name else 0)
+        self._join(unit, cell, cell.tokens, around, begins)
 
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1

@@ -28,12 +28,20 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 
 CUTS_REMEMBERED = 1_000
 
+CALLS_REMEMBERED = 1 << 16
+_SHORT = 2_000
+"""Calls with shorter arguments are remembered: they are many, and the same log is planned again and again."""
+
 _Cuts = dict[tuple[str, TruncationRule, str], tuple[TruncatedText | None]]
 _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
 """Kept as long as their counter: planning the same log again, with the same cap, cuts the same texts.
 
 All threads share them, and any may clear them at any time. So an entry is read once, without a check before.
 """
+_Calls = dict[tuple[str, str], tuple[Count, str, str]]
+_CALLS: WeakKeyDictionary[TokenCounter, _Calls] = WeakKeyDictionary()
+"""Of a tool's name and arguments: what the call costs as it is sent, the arguments that are sent, and what was changed
+in them. Shared and cleared like the cuts."""
 
 
 def framing_tokens(kind: Kind, begins: bool, author: int, times: float) -> int:
@@ -48,7 +56,7 @@ class Meter:
         self.policy = policy
         self.limits = limits
         self.counter = counter
-        self.text = counter.count
+        self.text = counter.quick_count
         self.style = tool_style(provider)
         self.is_record = policy.name == RECORDED
         """Whether the plan is a record of what another agent sent."""
@@ -59,6 +67,7 @@ class Meter:
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
+        self._calls = _CALLS.setdefault(counter, {})
         self.no_result = counter.count(normalise.NO_RESULT)
         """The cost of a synthetic result."""
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
@@ -66,8 +75,11 @@ class Meter:
         self.guidance = slot_guidance(policy.budget, limits.window)
         self._authors: dict[str, int] = {}
         self._around: dict[tuple[bool, bool, int], int] = {}
+        self._around_results: dict[str | None, int] = {}
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
+        self.around_call = self.framing("tool_call", False), self.framing("tool_call", True)
+        """The framing of a call that does not begin its message, and of one that does."""
 
     def meter_under(self, policy: Policy, limits: Limits) -> Meter:
         """The same counts and cuts with other rules for compactions, and other tokens outside the log."""
@@ -101,8 +113,16 @@ class Meter:
 
     def count_call(self, cell: Cell, body: ToolCall) -> None:
         """Count a call: its name and its arguments, as valid JSON."""
-        sent, note = normalise.sound_arguments(body.arguments)
-        cell.tokens, cell.exact = count_call(self.counter, body.tool, sent)
+        key = (body.tool, body.arguments)
+        found = self._calls.get(key)
+        if found is None:
+            sent, note = normalise.sound_arguments(body.arguments)
+            found = count_call(self.counter, body.tool, sent), sent, note
+            if len(self._calls) >= CALLS_REMEMBERED:
+                self._calls.clear()
+            if len(body.arguments) < _SHORT:
+                self._calls[key] = found
+        (cell.tokens, cell.exact), sent, note = found
         if note:
             cell.whole = count_call(self.counter, body.tool, body.arguments).tokens
             cell.changed, cell.note = sent, note
@@ -119,9 +139,12 @@ class Meter:
             found = self._authors[tool] = count_author(self.counter, tool)
         return found
 
-    def repair_framing(self, call: Cell) -> int:
-        """The tokens around the synthetic result of a call."""
-        return self.framing("tool_result", True, self.tool_author(call))
+    def around_result(self, cell: Cell) -> int:
+        """The tokens around the result of a call; `cell` is the result, or the call if it has none."""
+        found = self._around_results.get(cell.tool)
+        if found is None:
+            found = self._around_results[cell.tool] = self.framing("tool_result", True, self.tool_author(cell))
+        return found
 
     def cut_result(self, cell: Cell) -> TruncatedText | None:
         """Cut a tool result that is over its cap; None if it is not."""

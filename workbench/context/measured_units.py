@@ -12,7 +12,6 @@ from operator import attrgetter
 from workbench.context.cells import Cell, Unit, aside_name
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.fold import Preconditions
-from workbench.context.items import Kind
 from workbench.context.measure import Meter
 from workbench.context.running_sums import RunningSums
 from workbench.context.stages.normalise import is_blank
@@ -44,6 +43,8 @@ class MeasuredUnits:
         self.sums = RunningSums()
         self._measuring = True
         """Whether new cells are measured at once; otherwise later, all together."""
+        self._freed_later: dict[int, int] = {}
+        """What masking added to the cost of units meanwhile."""
         self.turn = 0
         self.openers: list[int] = [-1]
         """By turn: the unit of its user message; turn 0 has none."""
@@ -78,9 +79,9 @@ class MeasuredUnits:
 
     def _open(self, reply: str | None, turn: int) -> Unit:
         """Begin a new unit. The one before is complete: missing results will not come."""
-        unit = Unit(turn, reply)
-        last = self.units[-1] if self.units else unit
-        self.units.append(unit)
+        unit, units = Unit(turn, reply), self.units
+        last = units[-1] if units else unit
+        units.append(unit)
         if last.calls != last.results:
             self._repair(last)
         self.sums.open_unit()
@@ -91,7 +92,7 @@ class MeasuredUnits:
         lacking = [at for at in unit.cells if self._lacks_result(at)]
         self.repairs.extend(lacking)
         if self._plain:
-            around = sum(self._meter.repair_framing(self.cells[at]) for at in lacking)
+            around = sum(self._meter.around_result(self.cells[at]) for at in lacking)
             self.sums.add_cost(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
         else:
             self._measure([self.cells[lacking[0]].unit])
@@ -149,13 +150,13 @@ class MeasuredUnits:
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 
-    def _join(self, unit: Unit, cell: Cell, tokens: int, kind: Kind, begins: bool, author: int = 0) -> None:
+    def _join(self, unit: Unit, cell: Cell, tokens: int, around: int, begins: bool) -> None:
         """Add a cell to the newest unit and its cost to the sums; `begins`: it is its own message."""
         unit.cells.append(len(self.cells))
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add_cost(tokens, self._meter.framing(kind, begins, author), begins)
+            self.sums.add_cost(tokens, around, begins)
         else:
             self._join_special(unit, cell)
 
@@ -191,12 +192,12 @@ class MeasuredUnits:
 
     def _number(self, cell: Cell, at: int) -> None:
         """Give a new result (the cell at index `at`) its number; mask those that are now in the middle."""
-        self._meter.set_mask(cell)
-        freed = -_mask_delta(cell)
-        if cell.tokens >= self._masking.min_tokens and freed > 0:
-            cell.number = len(self._results)
-        else:
-            freed = 0
+        freed = 0
+        if cell.tokens >= self._masking.min_tokens:
+            self._meter.set_mask(cell)
+            freed = max(0, -_mask_delta(cell))
+            if freed:
+                cell.number = len(self._results)
         self._results.append(at)
         fresh = self._mask.add_result(freed)
         if fresh:
@@ -214,11 +215,12 @@ class MeasuredUnits:
         if not self._plain:
             self._measure({cell.unit for cell in cells})
             return
-        deltas: dict[int, int] = {}
+        deltas: dict[int, int] = {} if self._measuring else self._freed_later
         for cell in cells:
             if cell.number >= 0:
                 deltas[cell.unit] = deltas.get(cell.unit, 0) + sign * _mask_delta(cell)
-        self.sums.shift(deltas)
+        if self._measuring:
+            self.sums.shift(deltas)
 
     # Overrides
 
@@ -256,10 +258,11 @@ class MeasuredUnits:
 
     @contextmanager
     def measured_once(self) -> Iterator[None]:
-        """Add many events: overrides and compactions are applied when all are added."""
-        self._measuring = False
+        """Add many events: masks, overrides and compactions are applied to the sums when all are added."""
+        self._measuring, self._freed_later = False, {}
         yield
         self._measuring = True
+        self.sums.shift(self._freed_later)
         if not self._plain:
             self._hold()
             self._measure(range(len(self.units)))

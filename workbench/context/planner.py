@@ -250,15 +250,14 @@ class Planner:
     def _conversation_of(self, talk: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
         with collector_paused(), conversation.measured_once():
-            placed = all(map(conversation.add_event, talk))
+            placed = conversation.add_events(talk)
         if placed:
             return conversation, True
         ordered, unpaired = fold.events_in_order(talk)
         conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
         with collector_paused(), conversation.measured_once():
-            for event in ordered:
-                placed = conversation.add_event(event)
-                assert placed, "an event in order always has its place"
+            placed = conversation.add_events(ordered)
+            assert placed, "an event in order always has its place"
         return conversation, False
 
     def _refill(self) -> None:

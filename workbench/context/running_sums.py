@@ -73,9 +73,8 @@ class RunningSums:
 
     def open_unit(self) -> None:
         """Add a unit, which costs nothing yet."""
-        self.cost.append(self.cost[-1])
-        self.framing.append(self.framing[-1])
-        self.messages.append(self.messages[-1])
+        for sums in (self.cost, self.framing, self.messages):
+            sums.append(sums[-1])
 
     def add_cost(self, tokens: int, framing: int, messages: int) -> None:
         """Add a cost to the newest unit, which is not kept apart."""

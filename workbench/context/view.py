@@ -119,7 +119,7 @@ def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
         around, messages = around + meter.framing(cell.kind, begins, meter.author(cell)), messages + begins
         if complete and cell.kind == "tool_call" and cell.partner < 0:
             tokens, messages = tokens + meter.no_result.tokens, messages + 1
-            around += meter.repair_framing(cell)
+            around += meter.around_result(cell)
     return UnitCost(tokens + around, around, messages)
 
 

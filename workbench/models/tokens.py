@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from threading import Lock
 from typing import NamedTuple, Protocol
+from weakref import ref
 
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
@@ -59,6 +60,19 @@ class CountStore(Protocol):
         ...
 
 
+class _Counts(dict[str, Count]):
+    """The counts of texts. One that is not in memory is counted when it is asked for."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__()
+        self._counter = ref(counter)  # weak: a cycle would keep all texts until the next collection
+
+    def __missing__(self, text: str) -> Count:
+        counter = self._counter()
+        assert counter is not None, "the counter of these counts is gone"
+        return counter._count_new(text)
+
+
 class TokenCounter:
     """Counts with one tokenizer, and remembers the counts."""
 
@@ -72,7 +86,7 @@ class TokenCounter:
         """Multiplies the documented framing of messages, to match the provider's actual framing as far as known."""
         self._store = store
         self._encoder: Encoder | None = None
-        self._counts: dict[str, Count] = {}
+        self._counts = _Counts(self)
         self._indexes: dict[str, Index] = {}
         self._remembered = 0
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
@@ -88,8 +102,12 @@ class TokenCounter:
 
     def count(self, text: str) -> Count:
         """How many tokens the text has."""
-        known = self._counts.get(text)
-        return known if known is not None else self._count_new(text)
+        return self._counts[text]
+
+    @property
+    def quick_count(self) -> Callable[[str], Count]:
+        """Counts as `count` does, in a fraction of the time for a text whose count is in memory."""
+        return self._counts.__getitem__
 
     def suppose(self, text: str, tokens: int) -> None:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
@@ -295,6 +313,11 @@ class CalibratedCounter(TokenCounter):
     def count(self, text: str) -> Count:
         """How many tokens the text has, approximately."""
         return self._scaled(self.plain.count(text))
+
+    @property
+    def quick_count(self) -> Callable[[str], Count]:
+        """The same as `count`."""
+        return self.count
 
     def apart(self) -> TokenCounter:
         """A counter with its own memory, without the factor."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import NoReturn
 
 from workbench.context.items import Edit
@@ -52,27 +51,6 @@ def repair_edit(call_id: str, tokens: int) -> Edit:
 
 def sound_arguments(arguments: str) -> tuple[str, str]:
     """A call's arguments as a JSON object, which some providers require, and what had to be changed."""
-    return _short_arguments(arguments) if len(arguments) < _SHORT else _made_sound(arguments)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
-"""`json.loads` has a setup cost above that of a short value, and accepts NaN."""
-_BLANKS = " \t\n\r"
-"""JSON's white space; Python's `strip` removes more."""
-_SHORT = 2_000
-"""Shorter arguments are cached: they are many, and the same log is planned again and again."""
-
-
-@lru_cache(maxsize=1 << 16)
-def _short_arguments(arguments: str) -> tuple[str, str]:
-    return _made_sound(arguments)
-
-
-def _made_sound(arguments: str) -> tuple[str, str]:
     if not arguments.strip():
         return "{}", "it has no arguments; sent as {}"
     try:
@@ -83,6 +61,16 @@ def _made_sound(arguments: str) -> tuple[str, str]:
         pass
     wrapped = json.dumps({"arguments": arguments}, ensure_ascii=False)
     return wrapped, "the arguments are not a JSON object; sent inside one"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+"""`json.loads` has a setup cost above that of a short value, and accepts NaN."""
+_BLANKS = " \t\n\r"
+"""JSON's white space; Python's `strip` removes more."""
 
 
 class Pairs:
@@ -109,17 +97,14 @@ class Pairs:
 
     def wait(self, call_id: str, at: int) -> None:
         """Note that the call at index `at` waits for its result."""
-        waiting = self._open.get(call_id)
-        if waiting is None:
-            self._open[call_id] = [at]
-        else:
-            waiting.append(at)
+        self._open.setdefault(call_id, []).append(at)
 
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
-        self.wait(call_id, at)
-        if call_id not in self._used and _ID.fullmatch(call_id):
-            self._used.add(call_id)
+        self._open.setdefault(call_id, []).append(at)
+        used = self._used
+        if call_id not in used and _ID.fullmatch(call_id):
+            used.add(call_id)
             return call_id, ""
         stem = _NOT_ID.sub("_", call_id) or "call"
         wire, number = stem, 1

@@ -290,7 +290,7 @@ class ListState(NamedTuple):
         if lines is not None and at < count:
             what, total = lines[at], lines.total
             here, chosen = at == self.cursor, at in self.chosen
-            if type(what) is RowGroup:
+            if isinstance(what, RowGroup):
                 share = share_bar(what.tokens, total, columns.share)
                 folded = what.key in lines.folded
                 return LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
