@@ -31,7 +31,7 @@ FEW = {
     "patterns": 5,
     "repositories": 8,
     "files": 4,
-    "homes": 600,
+    "homes": 200,
     "watching": 5,
     "clocks": 3,
     "approvals": 12,
@@ -46,7 +46,7 @@ FEW = {
     "cuts": 1,
     "sockets": 20,
     "slow": 10,
-    "screens": 15,
+    "screens": 8,
     "transcripts": 100,
 }
 VOLUME = ("answers", "bodies", "doors", "tls", "cuts", "slow")

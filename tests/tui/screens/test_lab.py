@@ -77,7 +77,7 @@ def talk_after_work() -> list[Body]:
     return [Setting("model", "gpt-4o"), *piece_of_work(), *later]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.wide)])
 async def test_a_key_judges_what_the_last_request_under_each_policy_still_answers(
     services: Services, size: tuple[int, int]
 ) -> None:
@@ -97,7 +97,7 @@ async def test_a_key_judges_what_the_last_request_under_each_policy_still_answer
         assert ", judged " in told(lab)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.wide)])
 async def test_a_bar_and_a_sign_say_what_would_not_have_fitted_and_nothing_else_does(
     reader: Services, size: tuple[int, int]
 ) -> None:
@@ -292,7 +292,9 @@ async def test_sessions_of_other_agents_and_of_the_proxy_have_what_was_reported(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize(
+    "size", [(60, 15), *(pytest.param(size, marks=pytest.mark.wide) for size in ((80, 24), (120, 40))), (200, 60)]
+)
 async def test_table_plot_and_figures_are_seen_at_every_size(reader: Services, size: tuple[int, int]) -> None:
     async with lab_of(reader, size) as (pilot, _, lab):
         await choose(pilot, lab, "layers")

@@ -81,7 +81,7 @@ def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> N
     assert "it is not sent" in said
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.wide)])
 async def test_two_policies_are_compared_item_by_item(many_results: Services, size: tuple[int, int]) -> None:
     async with program(many_results, size) as (pilot, screen):
         lab = await next_request(pilot, screen)
