@@ -113,19 +113,22 @@ def _faults_in(path: str, mutants_of: Callable[[Path], list[CodeMutant]]) -> Ite
 
 
 def _reached(project: Path, file: Path, faults: Sequence[CodeMutant], processes: int) -> ReachedTests:
-    """Which tests reach the faults: from the file, or from a run of all tests."""
-    from support.reached_tests import load_reached, put_markers, read_notes
+    """Which tests reach the faults: from the file; if that lacks some, a run of all tests adds them."""
+    from support.reached_tests import ReachedTests, load_reached, put_markers, read_notes
 
-    if file.exists():
-        return load_reached(file)
+    known = load_reached(file) if file.exists() else ReachedTests({}, {})
+    faults = [each for each in faults if each.key not in known.tests]
+    if not faults:
+        return known
     with tempfile.TemporaryDirectory(prefix="mutants-") as top:
         copy, notes = _Copy(project, Path(top) / "copy"), Path(top) / "notes"
         put_markers(copy.folder, notes, faults)
         code, output = copy.run([f"-n{processes}", "--durations=0", "tests"], timeout=None)
         assert code in (0, 1), output[-2000:]
-        found = read_notes(notes, faults, output)
+        new = read_notes(notes, faults, output)
+    found = ReachedTests(known.tests | new.tests, known.seconds | new.seconds)
     found.save(file)
-    print(f"all tests ran: {output.strip().splitlines()[-1]}", flush=True)
+    print(f"{sum(map(bool, new.tests.values())):,} of {len(faults):,} faults are reached", flush=True)
     return found
 
 
