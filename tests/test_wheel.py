@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from email.parser import BytesParser
+from email.policy import default
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -34,10 +38,14 @@ for group, commands in GROUPS.items():
 """
 
 
+REPOSITORY = "https://example.org/someone/workbench"
+
+
 def _uv(*arguments: str | Path) -> str:
     uv = shutil.which("uv")
     assert uv is not None, "uv runs the tests"
-    return subprocess.run([uv, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+    env = {**os.environ, "WORKBENCH_REPOSITORY": f"{REPOSITORY}/"}
+    return subprocess.run([uv, *map(str, arguments)], check=True, capture_output=True, text=True, env=env).stdout
 
 
 def _pythons() -> list[object]:
@@ -85,3 +93,20 @@ def test_the_wheel_works_in_a_fresh_environment(python: str, wheel: Path, talk: 
     assert asked.returncode == 0, asked.stderr
     counted = run(interpreter, "-P", "-c", "import workbench; print(workbench.count('hello', 'gpt-4o'))")
     assert counted.stdout == "1\n", counted.stderr
+
+
+@pytest.mark.long
+def test_links_of_the_package_lead_to_files_of_the_repository(wheel: Path) -> None:
+    """On a package index there is nothing next to the README."""
+    with ZipFile(wheel) as files:
+        [name] = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]
+        about = BytesParser(policy=default).parsebytes(files.read(name))
+    links = dict(each.split(", ") for each in about.get_all("Project-URL", []))
+    assert links["Repository"] == REPOSITORY
+    found = re.findall(r"(!?)\[[^\]]*\]\(([^)#]+)", about.get_content())
+    found += [("", links[each]) for each in ("Documentation", "Changelog")]
+    assert len(found) > 20
+    for picture, address in found:
+        shown = f"{REPOSITORY}/{'raw' if picture else 'blob'}/v{about['Version']}/"
+        assert address.startswith(shown)
+        assert (ROOT / address.removeprefix(shown)).is_file(), address
