@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from textual import events
 from textual import markup as textual_markup
-from textual._compositor import Compositor
 from textual.app import App
 from textual.content import Content
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.pilot import Pilot
 
 from workbench.models.keys import KeyOrigin
 from workbench.models.model_routes import ModelRoutes
@@ -62,41 +60,6 @@ def same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name, value in TERMINAL.items():
         monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def every_frame() -> None:
-    """For tests of the frames themselves: all are painted."""
-
-
-@pytest.fixture(autouse=True)
-def painted_at_rest(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """A screen without a terminal is painted where a test may look at it: after a key, a click, a pause.
-
-    The frames in between take an eighth of the time of a test.
-    """
-    if "every_frame" in request.fixturenames:
-        return
-    paint, press, pause = Compositor.render_update, App._press_keys, Pilot.pause
-
-    def paint_changes(app: App[Any]) -> None:
-        if app.screen_stack and (compositor := app.screen._compositor)._dirty_regions:
-            paint(compositor, screen_stack=app._background_screens)
-
-    def render_update(compositor: Compositor, full: bool = False, **more: Any) -> Any:
-        return paint(compositor, full, **more) if full else None
-
-    async def press_keys(app: App[Any], keys: Iterable[str]) -> None:
-        await press(app, keys)
-        paint_changes(app)
-
-    async def pause_and_paint(pilot: Pilot[Any], delay: float | None = None) -> None:
-        await pause(pilot, delay)
-        paint_changes(pilot.app)
-
-    monkeypatch.setattr(Compositor, "render_update", render_update)
-    monkeypatch.setattr(App, "_press_keys", press_keys)
-    monkeypatch.setattr(Pilot, "pause", pause_and_paint)
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,6 @@ async def that_comes_again(playing: Callable[[], Awaitable[MonkeyRun]]) -> Monke
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("every_frame")
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_nothing_a_monkey_does_goes_wrong(seed: int, project: Path, expected_faults: list[BaseException]) -> None:
     furnish(project)

@@ -251,7 +251,6 @@ def _themed(base: type[App[None]]) -> App[None]:
     return made
 
 
-@pytest.mark.usefixtures("every_frame")
 @pytest.mark.parametrize("base", [App, SteadyApp])
 async def test_the_first_frame_of_another_theme_is_the_whole_screen(
     base: type[App[None]], monkeypatch: pytest.MonkeyPatch
