@@ -78,13 +78,13 @@ sys.path.insert(0, {tests!r})
 from support.provider import Answer, Provider, piece, text, usage
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.models.reply_parts import Text
+from workbench.models.reply_parts import TextPiece
 
 async def main():
     async with Provider(Answer([*text("fine"), piece({{}}, "stop"), usage(3, 1)])) as provider:
         request = {{"model": "openai/m", "messages": [{{"role": "user", "content": "hi"}}]}}
         stream = Gateway(Endpoint(provider.url)).stream(request)
-        return "".join([part.text async for part in stream if isinstance(part, Text)])
+        return "".join([part.text async for part in stream if isinstance(part, TextPiece)])
 
 print(asyncio.run(main()), "litellm" in sys.modules, changed(before))
 """
