@@ -98,7 +98,7 @@ def run(scale: Scale) -> Iterator[Row]:
         yield from _flat(f"append + plan, {policy}", found, sizes)
         name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
         for memo in memos:
-            limit = 250 if memo == peers.SAME_WORK else None
+            limit = {peers.SAME_WORK: 250, "by id": 150}.get(memo)
             yield faster(name, found, some, memo, f"langchain trim, memoised {memo}", at_least=limit)
         yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
         for part in PARTS[:2]:

@@ -20,6 +20,10 @@ TRIM = replace(
 """What the peer does and no more: the newest messages that fit, nothing cut or masked."""
 
 
+AT_MOST = {"same work": 0.7, "workbench": 2.0}
+"""Of the peer that remembers its counts in the same way, by policy."""
+
+
 def policies() -> dict[str, Policy]:
     """The peer's work alone, and our default."""
     return {"same work": TRIM, "workbench": material.policy("workbench")}
@@ -45,7 +49,7 @@ def known(scale: Scale) -> Iterator[Row]:
         for name in policies():
             label = f"full plan, counts known, {name}" + (", collector on" if gc_on else "")
             for memo in memos:
-                limit = 2.0 if memo == peers.SAME_WORK and not gc_on else None
+                limit = AT_MOST[name] if memo == peers.SAME_WORK and not gc_on else None
                 yield beside(label, found, name, memo, f"langchain trim, memoised {memo}", limit)
 
 
