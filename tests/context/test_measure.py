@@ -12,7 +12,8 @@ from workbench.context import measure
 from workbench.context.cells import Cell
 from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import Event, ToolCall, ToolResult, UserMessage
-from workbench.models.tokens import calibrated_counter, counter_named
+from workbench.models.calibrated_counts import calibrated_counter
+from workbench.models.tokens import counter_named
 
 CAPPED = preset("layers", "truncation.max_tokens=40")
 

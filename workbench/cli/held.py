@@ -27,7 +27,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
 from workbench.config.foreign_files import read_regular_file, read_to_end
 from workbench.config.text import line_width, percent, print_json, printable, table
-from workbench.models.tokens import estimator_for
+from workbench.models.calibrated_counts import estimator_for
 from workbench.proxy import control
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ReleaseOrder, RunningProxy

@@ -14,10 +14,11 @@ from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.log.events import Event, Setting, Usage
+from workbench.models.calibrated_counts import calibrated_counter
 from workbench.models.calibration import Calibration
 from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
 from workbench.models.families import tokenizer_factor
-from workbench.models.tokens import CountStore, TokenCounter, calibrated_counter, counter_named
+from workbench.models.tokens import CountStore, TokenCounter, counter_named
 
 _BY_HAND = (
     "selection",

@@ -13,8 +13,8 @@ from workbench.config.settings import Settings
 from workbench.context.knobs import KNOBS, as_toml, closest_hint
 from workbench.context.load import load_policy
 from workbench.context.setup import PlanOptions, Setup, set_up
+from workbench.models.calibrated_counts import estimator_for
 from workbench.models.catalogue import Catalogue
-from workbench.models.tokens import estimator_for
 
 
 @dataclass(frozen=True, slots=True)

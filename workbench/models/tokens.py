@@ -16,14 +16,13 @@ from weakref import ref
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
 from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load_encoder
-from workbench.models.families import tokenizer_factor, tokenizer_for
+from workbench.models.families import tokenizer_for
 from workbench.models.text_pieces import NO_LIMIT, PieceIndex, measure_text
 
 __all__ = [
     "CountStore",
     "TokenCount",
     "TokenCounter",
-    "calibrated_counter",
     "counter_for",
     "counter_named",
     "tokenizer_for",
@@ -308,57 +307,6 @@ class TokenCounter:
             reach *= 2
 
 
-class CalibratedCounter(TokenCounter):
-    """Another counter's counts, times a factor: an estimate of the provider's own tokenizer."""
-
-    def __init__(self, plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> None:
-        super().__init__(plain.name, None, False, f"{plain.note}; x {factor:.2f}{f', {note}' if note else ''}")
-        self.plain = plain
-        """The counter without the factor."""
-        self._factor = factor
-        self.framing = framing
-
-    def count(self, text: str) -> TokenCount:
-        """How many tokens the text has, approximately."""
-        return self._scaled(self.plain.count(text))
-
-    @property
-    def quick_count(self) -> Callable[[str], TokenCount]:
-        """The same as `count`."""
-        return self.count
-
-    def apart(self) -> TokenCounter:
-        """A counter with its own memory, without the factor."""
-        return self.plain.apart()
-
-    def known_count(self, text: str) -> TokenCount | None:
-        found = self.plain.known_count(text)
-        return None if found is None else self._scaled(found)
-
-    def head(self, text: str, max_tokens: int) -> int:
-        """How many characters from the start fit."""
-        return self.plain.head(text, int(max_tokens / self._factor))
-
-    def tail(self, text: str, max_tokens: int) -> int:
-        """The offset from which the rest fits."""
-        return self.plain.tail(text, int(max_tokens / self._factor))
-
-    def joined(self, text: str, end: int, middle: str, start: int) -> TokenCount:
-        """The count of two ends of a text with something between them."""
-        return self._scaled(self.plain.joined(text, end, middle, start))
-
-    def spans(self, text: str) -> list[str]:
-        """The tokens of the tokenizer that is used instead: the model's own are unknown."""
-        return self.plain.spans(text)
-
-    def flush(self) -> None:
-        """Write the new counts to the store."""
-        self.plain.flush()
-
-    def _scaled(self, count: TokenCount) -> TokenCount:
-        return TokenCount(round(count.tokens * self._factor), False)
-
-
 def _is_sound(text: str) -> bool:
     """Whether a text has only whole characters: no lone halves of a surrogate pair."""
     try:
@@ -398,15 +346,3 @@ def counter_for(model: str) -> TokenCounter:
     """The counter for a model, chosen by its name."""
     tokenizer, exact, note = tokenizer_for(model)
     return counter_named(tokenizer, exact=exact, note=note)
-
-
-def calibrated_counter(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
-    """A counter whose counts are multiplied; the plain counter if both factors are 1."""
-    bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
-    return bare if factor == framing == 1 else CalibratedCounter(bare, factor, note, framing)
-
-
-def estimator_for(model: str) -> TokenCounter:
-    """The counter for a model without reports so far: with the factor that was measured for its family."""
-    plain = counter_for(model)
-    return plain if plain.exact else calibrated_counter(plain, tokenizer_factor(model), "measured for its family")

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import DialectName
-from workbench.models.tokens import estimator_for
+from workbench.models.calibrated_counts import estimator_for
 from workbench.proxy.breakpoints import item_name
 from workbench.proxy.control import ReleaseOrder
 from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten

@@ -20,8 +20,8 @@ from msgspec import structs
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
 from workbench.log.events import HoldEnd
+from workbench.models.calibrated_counts import estimator_for
 from workbench.models.catalogue import Catalogue
-from workbench.models.tokens import estimator_for
 from workbench.proxy.breakpoints import BreakRule, PassingRequest, first_held, item_name, new_items, parse_rule
 from workbench.proxy.control import HeldSummary, ProxyState, ReleaseOrder
 from workbench.proxy.routes import Route
