@@ -53,6 +53,11 @@ def test_controls_show_as_pictures() -> None:
     assert printable("one\n\ttwo  three ") == "one two three"
 
 
+@given(st.text(st.sampled_from("a語\u200d\u0301😀\x1b\u202e \n\t"), max_size=80), st.integers(0, 12))
+def test_the_start_of_a_printable_text_is_the_same_whether_the_rest_is_looked_at_or_not(text: str, most: int) -> None:
+    assert printable(text, most) == printable(text)[:most]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("e語ก[\u2500"), st.sampled_from("\u0301\u200c\ufe0fั\u20dd"), st.integers(0, 99)))
 )

@@ -148,7 +148,7 @@ class McpLink:
         else:
             message = getattr(error, "message", "") or f"{type(error).__name__}: {error}".removesuffix(": ")
         complaint = self._complaint()
-        return printable(f"{message} ({complaint})" if complaint else message)[:400]
+        return printable(f"{message} ({complaint})" if complaint else message, 400)
 
     def _complaint(self) -> str:
         """The last line that the server wrote to standard error."""

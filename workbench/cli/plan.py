@@ -86,20 +86,23 @@ def calibration_json(learnt: Calibration) -> dict[str, Any]:
 def _print_table(found: FoundPlan, full: bool) -> None:
     made = found.plan
     columns = 0 if full else line_width()
-    rows = [_table_row(row, None if full else 160) for row in made.items]
+    rows, sent = [], 0
+    for item in made.items:
+        rows.append(_table_row(item, None if full else 160))
+        sent += item.in_request
     if made.unattributed:
         rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     lines = table_lines(header, rows, frozenset({0, 1, 3, 4}), columns) if rows else ["(no items)"]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     print()
-    for line in plan_summary_lines(found):
+    for line in _summary_lines(found, sent):
         print(fit_columns(line, columns) if columns else line)
 
 
 def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     why = row.edits[-1].why if row.edits else ""
-    text = printable(row.text if row.text is not None else row.original)[:most]
+    text = printable(row.text if row.text is not None else row.original, most)
     shown = f"{why} | {text}" if why else text
     return (
         "–" if row.seq is None else str(row.seq),
@@ -129,14 +132,14 @@ def _view_words(found: FoundPlan) -> str:
     return f"recorded: {which}; {made.reported:,} tokens reported"
 
 
-def plan_summary_lines(found: FoundPlan) -> list[str]:
-    """The lines under the table: model, policy, budget, verdict."""
+def _summary_lines(found: FoundPlan, sent: int) -> list[str]:
+    """The lines under the table: model, policy, budget, verdict; `sent`: how many items are in the request."""
     made, setup, source = found.plan, found.setup, found.source
     limits = made.limits
     guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     names = {"unattributed": "not in file"}
     parts = [f"{names.get(name, name)} {value:,}" for name, value in made.budget._asdict().items() if value]
-    sent, aside = sum(row.in_request for row in made.items.without_reasons()), sum(made.items.asides.values())
+    aside = sum(made.items.asides.values())
     never = f", {aside:,} more are never sent" if aside else ""
     model = printable(made.model) if made.model else "none named"
     lines = [

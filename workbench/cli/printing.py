@@ -121,7 +121,7 @@ def _compacted(made: Compaction) -> str:
 
 
 def _aside(text: str, most: int | None = None) -> None:
-    print(printable(f"· {text}")[:most], file=sys.stderr)
+    print(printable(f"· {text}", most), file=sys.stderr)
 
 
 def print_events(step: TurnStep) -> None:

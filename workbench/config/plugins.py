@@ -45,7 +45,7 @@ class PluginProblems:
 
     def note_problem(self, entry: PluginEntry, message: str) -> None:
         """Remember a problem. Of one plug-in the same problem is remembered once, and only the first few."""
-        problem = PluginProblem(entry, printable(" ".join(message.split()))[:_LONGEST])
+        problem = PluginProblem(entry, printable(message, _LONGEST))
         with self._lock:
             if sum(each.entry == entry for each in self._found) < _MOST:
                 self._found.setdefault(problem)

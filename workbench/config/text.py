@@ -14,9 +14,16 @@ from itertools import chain
 from typing import Any
 
 
-def printable(text: str) -> str:
-    """One line that a terminal only shows: white space becomes single blanks, control characters become pictures."""
-    return _shown(" ".join(text.split()))
+def printable(text: str, most: int | None = None) -> str:
+    """One line that a terminal only shows: white space becomes single blanks, control characters become pictures.
+
+    `most`: the first characters of it. Most of a long text is then not looked at.
+    """
+    if most is not None and len(text) > 4 * most:
+        start = _shown(" ".join(text[: 4 * most].split()))
+        if len(start) > most:  # its last character may depend on the next one
+            return start[:most]
+    return _shown(" ".join(text.split()))[:most]
 
 
 def printable_lines(text: str) -> list[str]:
@@ -154,17 +161,18 @@ def table_lines(
     padded: list[list[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
-        cells = [*map(_shown, column)]
-        widest, is_last = max(map(width, cells)), number == len(header) - 1
+        cells = [cell if cell.isascii() and cell.isprintable() else _shown(cell) for cell in column]
+        is_last = number == len(header) - 1
         if is_last and most:
-            widest = max(8, min(widest, most - used))
-            cells = [fit_columns(cell, widest) for cell in cells]
-        if number in right or not is_last:  # equal cells are padded once
-            blanks = {cell: " " * (widest - width(cell)) for cell in {*cells}}
+            cells = [fit_columns(cell, max(8, most - used)) for cell in cells]
+        if number in right or not is_last:
+            different = {*cells}  # equal cells are measured and padded once
+            widest = max(map(width, different))
+            blanks = {cell: " " * (widest - width(cell)) for cell in different}
             wide = {cell: blank + cell if number in right else cell + blank for cell, blank in blanks.items()}
             cells = [wide[cell] for cell in cells]
+            used += widest + 2
         padded.append(cells)
-        used += widest + 2
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 

@@ -113,5 +113,5 @@ def _looked(sessions: Sequence[AgentSession]) -> str:
 
 
 def _listed(sessions: Sequence[AgentSession]) -> str:
-    shown = [f"{each.id} ({each.agent}, {age(each.modified)}: {printable(each.title)[:40]})" for each in sessions]
+    shown = [f"{each.id} ({each.agent}, {age(each.modified)}: {printable(each.title, 40)})" for each in sessions]
     return "; ".join(shown[:_LISTED]) + ("; ..." if len(shown) > _LISTED else "")

@@ -84,7 +84,7 @@ def lost_lines(services: Services, asked: AskedContext, entry: CompactionEntry) 
     for fact in lost[:MOST_FACTS]:
         seq = audit.seqs.get(fact.event)
         place = f" (event {seq})" if seq is not None else ""
-        lines.append(f"- {fact.kind}: {printable(fact.text)[:160]}{place}")
+        lines.append(f"- {fact.kind}: {printable(fact.text, 160)}{place}")
     return [*lines, *([f"- {len(lost) - MOST_FACTS:,} more"] if len(lost) > MOST_FACTS else [])]
 
 
@@ -113,4 +113,4 @@ def _by_reason(rows: Iterable[Item]) -> Iterator[str]:
         more = f" and {len(seqs) - _NUMBERS} more" if len(seqs) > _NUMBERS else ""
         tokens = sum(row.original_tokens - row.tokens for row in mine)
         events = f"{'event' if len(seqs) == 1 else 'events'} {', '.join(seqs[:_NUMBERS])}{more}"
-        yield f"- {state_words(state)}, {tokens:,} tokens: {events}; {printable(why)[:200]}"
+        yield f"- {state_words(state)}, {tokens:,} tokens: {events}; {printable(why, 200)}"

@@ -299,7 +299,7 @@ class ProxySessions:
         stored.parent = starter_of(self._conversations, words, sender) if sender.purpose in (None, "sub-agent") else ""
         self._attach(stored, exchange, sender)
         if sender.purpose not in ("side", "compaction"):
-            stored.live.builder.says_title(("sub-agent: " if stored.parent else "") + printable(words)[:TITLE])
+            stored.live.builder.says_title(("sub-agent: " if stored.parent else "") + printable(words, TITLE))
 
     def _attach(self, stored: StoredConversation, exchange: Exchange, sender: Sender) -> None:
         """Note a sub-agent in the session that started it, with the sub-agent's own session."""

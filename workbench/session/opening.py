@@ -42,7 +42,7 @@ TITLE = 60
 
 def title_of(message: str) -> str:
     """The title that a session gets from its first message."""
-    return printable(message)[:TITLE]
+    return printable(message, TITLE)
 
 
 Glance = Callable[[str, list[Event]], None]

@@ -163,7 +163,7 @@ class EntryIndex:
                 return ChatEntry(event.seq, event.id, "reasoning", turn, text)
             case ToolCall(tool=tool, arguments=arguments):
                 call = self._call(event, body, seen)
-                return ChatEntry(event.seq, event.id, "tool", turn, printable(f"{tool} {arguments}")[:400], call)
+                return ChatEntry(event.seq, event.id, "tool", turn, printable(f"{tool} {arguments}", 400), call)
             case ToolResult(call_id=call_id, content=content, tool=tool, is_error=is_error):
                 call = ChatCall(tool, "", text_of(content), event.seq, is_error, None, call_id)
                 return ChatEntry(event.seq, event.id, "tool", turn, tool, call)

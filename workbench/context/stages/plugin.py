@@ -118,4 +118,4 @@ def _problem(item: StageItem | None, decision: Any, decisions: Mapping[Any, Any]
 
 def shown_why(decision: StageDecision) -> str:
     """The reason of a decision, on one line that is safe to show."""
-    return printable(" ".join(decision.why.split()))[:LONGEST_WHY]
+    return printable(decision.why, LONGEST_WHY)

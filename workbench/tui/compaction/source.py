@@ -43,7 +43,7 @@ def _row(item: Item, kept: bool) -> str:
     word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
     text = fit_columns(item_line(item), ROW)
-    return f"{word:<10} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
+    return f"{word:<10} {seq:>6}  {printable(item.who, 16):<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 
 def seqs_of(selected: SelectedRange) -> dict[str, int]:
