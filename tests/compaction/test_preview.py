@@ -149,6 +149,17 @@ def test_the_cache_holds_up_to_the_first_row_that_changes() -> None:
     assert found.payback == pytest.approx(spent / (found.saved_per_request * 1.0))
 
 
+@given(st.integers(-400, 400))
+def test_a_request_never_frees_more_than_it_has(unattributed: int) -> None:
+    policy = preset("confirm")
+    limits = replace(ROOMY, unattributed=unattributed)
+    before = planned([UserMessage(words(100)), AssistantMessage(words(100))], policy, limits)
+    after = planned([UserMessage(words(5))], policy, limits)
+    assert after.size >= 0
+    assert cache_effect(before, after, PRICES, 0.5).saved_per_request <= before.size
+    assert before.size == max(0, before.totals.tokens + unattributed)
+
+
 def test_without_a_price_for_cached_tokens_only_the_summary_is_paid_back() -> None:
     policy = preset("confirm")
     before = planned([UserMessage(words(100)), AssistantMessage(words(100))], policy)

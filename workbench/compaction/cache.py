@@ -19,7 +19,7 @@ def cache_effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once:
 
         first_changed = tokens up to the first difference, from `context/compare`
         rewritten     = tokens of `after` - first_changed, both with tokens in no item
-        saved         = tokens of `before` - tokens of `after`
+        saved         = tokens of `before` - tokens of `after`, at most the size of `before`
 
     the next request costs `rewritten * (write - read)` more than if it were cached, once, and every request costs
     `saved * read` less. So
@@ -30,7 +30,7 @@ def cache_effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once:
     and only the summary has to be paid back. What costs nothing is paid back at once.
     """
     found = compare.plan_effect(before, after)
-    saved, whole = found.freed, after.size
+    saved, whole = min(found.freed, before.size), after.size
     first = whole if found.first_changed is None else found.first_changed
     read, write = _prices(info)
     payback = None

@@ -110,8 +110,8 @@ class Outline(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The whole request, as the provider is expected to count it."""
-        return self.tokens + self.limits.unattributed
+        """The whole request, as the provider is expected to count it; never below 0, like a plan's."""
+        return max(0, self.tokens + self.limits.unattributed)
 
     @property
     def totals(self) -> Totals:

@@ -63,8 +63,11 @@ class ContextPlan:
 
     @property
     def size(self) -> int:
-        """The whole request, as the provider counted it or is expected to."""
-        return self.totals.tokens + self.unattributed
+        """The whole request, as the provider counted it or is expected to.
+
+        Never below 0, as the sum can be where reports are far below our count: not all that the log has was sent.
+        """
+        return max(0, self.totals.tokens + self.unattributed)
 
     @property
     def uncut_size(self) -> int:
