@@ -13,6 +13,7 @@ odd for other reasons. `drift` is what remains unexplained in the last report.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
 from math import ceil
@@ -161,7 +162,9 @@ class Calibrator:
         self._sizes: list[ReportedSize] = []
         self._every = 1
         """One of this many reports is kept."""
-        self._errors: deque[float] = deque(maxlen=ERRORS)
+        self._errors: deque[float] = deque()
+        """Of the last estimates, in the order of their reports."""
+        self._sorted_errors: list[float] = []
         self._small: ReportedSize | None = None
         self._smallest = 0
         self._last: ReportedSize | None = None
@@ -175,7 +178,7 @@ class Calibrator:
         error = None
         if self._last is not None and size.reported > 0:
             error = self.calibration.estimate(size.items, size.framing, size.thinking) / size.reported - 1
-            self._errors.append(abs(error))
+            self._keep_error(abs(error))
         shrunk = self._last is not None and size.items < SHRUNK * self._last.items
         self._last, self._known = size, None
         if self._small is None or size.items <= SMALL * self._smallest:
@@ -188,6 +191,12 @@ class Calibrator:
         if self._samples <= FREQUENT or shrunk or self._samples >= GROWN * self._learnt_at:
             self.learn()
         return error
+
+    def _keep_error(self, error: float) -> None:
+        if len(self._errors) == ERRORS:
+            del self._sorted_errors[bisect_left(self._sorted_errors, self._errors.popleft())]
+        self._errors.append(error)
+        insort(self._sorted_errors, error)
 
     def learn(self) -> None:
         """Compute the numbers again, from all reports that are kept."""
@@ -214,7 +223,7 @@ class Calibrator:
         if self._last is None or self._small is None:
             return Calibration(self._model, self._prior.factor, extra=self._prior.extra)
         numbers, last = self._numbers, self._last
-        errors = sorted(self._errors)
+        errors = self._sorted_errors
         return Calibration(
             self._model,
             numbers.factor,
@@ -225,9 +234,7 @@ class Calibrator:
             drift=numbers.drift(last),
             small_drift=numbers.drift(self._small),
             last_items=last.items,
-            spread=errors[ceil(0.9 * len(errors)) - 1]
-            if len(errors) > 1
-            else None,  # `statistics` takes long to import
+            spread=errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None,
             samples=self._samples,
         )
 
