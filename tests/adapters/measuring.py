@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.scripted import WINDOW, needed, script
+from adapters.scripted import MODEL, WINDOW, needed, script
 from workbench.rehearsal.faults import Fault
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.server import ReceivedRequest, RehearsalServer
 from workbench.rehearsal.summaries import summarise
-from workbench.rehearsal.usage import PromptSegment, cached_tokens, prompt_segments, prompt_tokens
+from workbench.rehearsal.usage import PromptSegment, cached_tokens, prompt_segments, prompt_tokens, rehearsal_tokenizer
 from workbench.wire.answers import WrittenAnswer
 from workbench.wire.checked_requests import BadRequest, CheckedRequest, request_of
 from workbench.wire.dialects import DIALECTS
@@ -100,7 +100,7 @@ def measure(server: RehearsalServer) -> Measured:
         fit += size <= WINDOW
         invalid += bool(complaint(request))
         tokens += size
-        cached += cached_tokens(parts, list(before))
+        cached += cached_tokens(parts, list(before), rehearsal_tokenizer(MODEL))
         before = parts
         text = json.dumps(request.body, ensure_ascii=False)
         for fact in needed(number):

@@ -14,10 +14,9 @@ from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.reply_parts import ReportedUsage
-from workbench.models.tokens import counter_named
 from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES
+from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES, rehearsal_tokenizer
 from workbench.sources.source import number_events
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 from workbench.wire.dialects import DIALECTS
@@ -76,7 +75,7 @@ def test_of_a_very_long_message_a_sample_is_counted_and_taken_for_all_of_it() ->
         assert found is not None
         return found.prompt
 
-    count = counter_named("o200k_base")
+    count = rehearsal_tokenizer("rehearsal")
     around = reported("") - count.count("").tokens
     just_short = ("word, " * LONG)[: LONG - 1]
     assert reported(just_short) == around + count.count(just_short).tokens
@@ -127,7 +126,7 @@ def test_a_request_over_the_window_is_refused_with_both_sizes_and_costs_no_step(
 @given(st.text(max_size=400), st.text(max_size=100), st.integers(1, 60))
 def test_an_answer_is_never_longer_than_the_request_allows(reply: str, reasoning: str, most: int) -> None:
     played = RehearsalModel(Script([{"reply": reply, "reasoning": reasoning}])).play(ask("hi", max_tokens=most))
-    count = counter_named("o200k_base").count
+    count = rehearsal_tokenizer("rehearsal").count
     assert count(played.answer.text).tokens + count(played.answer.reasoning).tokens <= most
     whole = played.answer.text == reply and played.answer.reasoning == reasoning
     assert played.answer.reason == ("stop" if whole else "length")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.tokens import counter_named
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.summaries import HEAD, MOST, RECORD, is_summary_request, summarise
+from workbench.rehearsal.usage import rehearsal_tokenizer
 from workbench.wire.answers import WrittenCall
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
@@ -104,7 +104,7 @@ def test_a_summary_is_never_longer_than_asked_for(lines: list[str], most: int, i
     talk = [CheckedMessage("user", f"Goal: {line}") for line in lines]
     prompt = f"{PROMPT} Use at most {most} tokens." if in_words else PROMPT
     request = CheckedRequest((*talk, CheckedMessage("user", prompt)), max_tokens=None if in_words else most)
-    assert counter_named("o200k_base").count(summarise(request)).tokens <= min(most, MOST)
+    assert rehearsal_tokenizer(request.model).count(summarise(request)).tokens <= min(most, MOST)
 
 
 def test_what_a_tool_printed_in_a_record_is_nobodys_goal_and_long_output_is_read_at_its_ends() -> None:

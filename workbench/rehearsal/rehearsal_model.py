@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
 
+from workbench.models.tokens import TokenCounter
 from workbench.rehearsal import usage
 from workbench.rehearsal.faults import Fault, refusal_for
 from workbench.rehearsal.rules import answer_by_rule
@@ -50,7 +51,7 @@ class RehearsalModel:
             return self._play(request, fault)
 
     def _play(self, request: CheckedRequest, fault: Fault | None) -> PlayedAnswer:
-        parts = usage.prompt_segments(request)
+        parts, count = usage.prompt_segments(request), usage.rehearsal_tokenizer(request.model)
         asked = usage.prompt_tokens(parts)
         if fault is None and 0 < self.script.window < asked:
             fault = Fault("context", self.script.window)
@@ -63,8 +64,8 @@ class RehearsalModel:
         answer = _with_ids(step.answer or answer_by_rule(request), request)
         if step.fault:
             answer, pace = _spoilt(answer, pace, step.fault)
-        answer = _bounded(answer, request.max_tokens)
-        figures = step.report(usage.rehearsed_usage(parts, self._previous, answer))
+        answer = _bounded(answer, request.max_tokens, count)
+        figures = step.report(usage.rehearsed_usage(parts, self._previous, answer, count))
         self._previous = parts
         reported = None if step.fault and step.fault.kind == "no_usage" else figures
         return PlayedAnswer(replace(answer, usage=reported), pace, step.fault)
@@ -88,11 +89,10 @@ def _spoilt(answer: WrittenAnswer, pace: AnswerPace, fault: Fault) -> tuple[Writ
     return answer, pace
 
 
-def _bounded(answer: WrittenAnswer, max_tokens: int | None) -> WrittenAnswer:
+def _bounded(answer: WrittenAnswer, max_tokens: int | None, count: TokenCounter) -> WrittenAnswer:
     """Cut an answer that is longer than requested, with the finish reason `length`."""
-    if max_tokens is None or answer.calls or usage.completion_tokens(answer)[0] <= max_tokens:
+    if max_tokens is None or answer.calls or usage.completion_tokens(answer, count)[0] <= max_tokens:
         return answer
-    count = usage.rehearsal_tokenizer()
     reasoning = answer.reasoning[: count.head(answer.reasoning, max_tokens)]
     left = max_tokens - count.count(reasoning).tokens
     return WrittenAnswer(answer.text[: count.head(answer.text, left)], reasoning, finish="length")

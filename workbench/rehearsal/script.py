@@ -42,7 +42,7 @@ class _Head(Table, frozen=True):
     speed: _Number = 0
     chunk: _Whole = 0
     window: _Whole = 0
-    """Longer requests are refused as too long, counted in o200k; 0 means no limit."""
+    """Longer requests are refused as too long; 0 means no limit."""
     summaries: Annotated[bool, Meta(description="true or false")] = True
     """A request for a summary uses a step like any other; false leaves it to the rules and uses no step."""
 

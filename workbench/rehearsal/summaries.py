@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import both_ends
-from workbench.models.tokens import counter_named
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
+from workbench.rehearsal.usage import rehearsal_tokenizer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 ITEMS = 10
@@ -134,7 +134,7 @@ def summarise(request: CheckedRequest) -> str:
                 line = line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
                 if line:
                     found[section].setdefault(line)
-    written = _written({name: list(lines) for name, lines in found.items()}, _most(request))
+    written = _written({name: list(lines) for name, lines in found.items()}, _most(request), request.model)
     prompt = _around(asked_in(request))
     frame = _FRAME.search(prompt[:ASKED]) or _FRAME.search(prompt[-ASKED:])
     return f"<{frame[1]}>\n{written}\n</{frame[1]}>" if frame else written
@@ -281,9 +281,9 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
             yield "Files", found.group()
 
 
-def _written(found: Mapping[str, list[str]], most: int) -> str:
+def _written(found: Mapping[str, list[str]], most: int, model: str) -> str:
     """The sections, shortened until they fit."""
-    count = counter_named("o200k_base")
+    count = rehearsal_tokenizer(model)
     text = HEAD
     for items in range(ITEMS, 0, -1):
         parts = [HEAD]

@@ -1,4 +1,4 @@
-"""The size of a request and its answer, counted in o200k (very long messages by a sample); and how much of it a
+"""The size of a request and its answer, counted with a tokenizer (very long messages by a sample); and how much of it a
 provider would have had in its cache."""
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.context.compare import same_start
+from workbench.models.catalogue import REHEARSAL, REHEARSAL_TOKENIZER
+from workbench.models.families import STAND_IN
 from workbench.models.framing import (
     CALL,
     MESSAGE,
@@ -40,28 +42,27 @@ class PromptSegment(NamedTuple):
     tokens: int
 
 
-def rehearsal_tokenizer() -> TokenCounter:
-    """The rehearsal model's own tokenizer."""
-    return counter_named("o200k_base")
+def rehearsal_tokenizer(model: str) -> TokenCounter:
+    """Under its own name the rehearsal model counts with a table that loads quickly, otherwise as most models do."""
+    return counter_named(REHEARSAL_TOKENIZER if model.partition("/")[0] == REHEARSAL else STAND_IN)
 
 
 def prompt_segments(request: CheckedRequest) -> list[PromptSegment]:
     """The request from its beginning, as a provider's cache sees it: tools, then messages."""
-    found = []
+    found, count = [], rehearsal_tokenizer(request.model)
     for tool in request.tools:
         definition = json.dumps(tool, ensure_ascii=False)
-        found.append(PromptSegment(definition, count_tool(rehearsal_tokenizer(), definition).tokens))
+        found.append(PromptSegment(definition, count_tool(count, definition).tokens))
     if found:
         system = next((message.text for message in request.messages if message.role == "system"), None)
-        found.append(PromptSegment("", count_tools_frame(rehearsal_tokenizer(), system)))
+        found.append(PromptSegment("", count_tools_frame(count, system)))
     called = {call.call_id: call.tool for message in request.messages for call in message.calls}
-    return found + [_segment(message, called) for message in request.messages]
+    return found + [_segment(message, called, count) for message in request.messages]
 
 
-def _segment(message: CheckedMessage, called: Mapping[str, str]) -> PromptSegment:
-    count = rehearsal_tokenizer()
+def _segment(message: CheckedMessage, called: Mapping[str, str], count: TokenCounter) -> PromptSegment:
     author = count_author(count, called.get(message.call_id, "")) + count_name(count, message.name)
-    tokens = MESSAGE + _size(message.text) + author
+    tokens = MESSAGE + _size(message.text, count) + author
     written = [message.role, message.name, message.call_id, message.text]
     for call in message.calls:
         tokens += CALL + count_call(count, call.tool, call.arguments).tokens
@@ -72,11 +73,11 @@ def _segment(message: CheckedMessage, called: Mapping[str, str]) -> PromptSegmen
     return PromptSegment("\0".join(written), tokens)
 
 
-def _size(text: str) -> int:
+def _size(text: str, count: TokenCounter) -> int:
     if len(text) < LONG:
-        return rehearsal_tokenizer().count(text).tokens
+        return count.count(text).tokens
     step = len(text) // SAMPLES
-    counted = sum(rehearsal_tokenizer().count(text[at : at + SAMPLE]).tokens for at in range(0, step * SAMPLES, step))
+    counted = sum(count.count(text[at : at + SAMPLE]).tokens for at in range(0, step * SAMPLES, step))
     return round(counted * len(text) / (SAMPLES * SAMPLE))
 
 
@@ -90,27 +91,28 @@ def request_tokens(request: CheckedRequest) -> int:
     return prompt_tokens(prompt_segments(request))
 
 
-def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> int:
+def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment], count: TokenCounter) -> int:
     """The longest beginning that was in the previous request too, in whole steps of the cache."""
     same = 0
     for now, then in zip(parts, previous, strict=False):
         if now == then:
             same += now.tokens
             continue
-        same += min(rehearsal_tokenizer().count(now.text[: same_start(now.text, then.text)]).tokens, now.tokens)
+        same += min(count.count(now.text[: same_start(now.text, then.text)]).tokens, now.tokens)
         break
     return same // CACHE_STEP * CACHE_STEP
 
 
-def completion_tokens(answer: WrittenAnswer) -> tuple[int, int]:
+def completion_tokens(answer: WrittenAnswer, count: TokenCounter) -> tuple[int, int]:
     """The size of an answer, and how much of it is reasoning."""
-    count = rehearsal_tokenizer()
     reasoning = count.count(answer.reasoning).tokens
     calls = sum(CALL + count_call(count, call.tool, call.arguments).tokens for call in answer.calls)
     return reasoning + count.count(answer.text).tokens + calls, reasoning
 
 
-def rehearsed_usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> ReportedUsage:
+def rehearsed_usage(
+    parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer, count: TokenCounter
+) -> ReportedUsage:
     """The usage that the rehearsal model reports."""
-    completion, reasoning = completion_tokens(answer)
-    return ReportedUsage(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)
+    completion, reasoning = completion_tokens(answer, count)
+    return ReportedUsage(prompt_tokens(parts), completion, cached_tokens(parts, previous, count), 0, reasoning)

@@ -67,7 +67,7 @@ async def test_what_is_shown_of_a_model_does_not_contradict_itself(services: Ser
     async with program(services, WIDE) as (pilot, screen):
         finder = await look(pilot, screen, "model")
         await narrowed(pilot, "rehearsal")
-        await seen(pilot, "no network", "this program", "o200k_base, in which the rehearsal model counts")
+        await seen(pilot, "no network", "this program", "cl100k_base, in which the rehearsal model counts")
         await narrowed(pilot, "claude")
         await seen(pilot, "1,000,000", "200,000")
         assert not re.search(r"\d[kM]\b", " ".join(str(option.prompt) for option in finder.found.options))
