@@ -179,7 +179,9 @@ def open_transcript(source: str) -> Iterator[tuple[str, BinaryIO]]:
 def decode_text(name: str, raw: bytes, *, is_whole: bool = True) -> str:
     """The text of some bytes. If they are not the whole text, they may end in the middle of a character."""
     try:
-        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=is_whole)
+        if is_whole:
+            return raw.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw)
     except UnicodeDecodeError as error:
         raise bad_file(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 
