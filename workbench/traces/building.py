@@ -155,6 +155,8 @@ class Builder(EventBuilder):
         self._asked: dict[str, str] = {}
         """The arguments of each call."""
         self._clearing = ProviderClearing()
+        self._followed = 0
+        """How many of the events it knows."""
         self._broken: list[WrongCall] = []
         self.skipped(broken)
 
@@ -179,24 +181,31 @@ class Builder(EventBuilder):
     def add(self, *bodies: Body) -> None:
         """Append events; if their agent had cut one before it sent it, the cut is recorded."""
         for body in bodies:
-            if isinstance(body, ToolCall):
+            sent = body
+            if type(body) is ToolCall:
                 self._asked[body.call_id] = body.arguments
-            sent = self._with_cut(body) if isinstance(body, ToolResult | UserMessage) else body
+            elif type(body) is ToolResult:
+                sent = self._with_cut(body, body.tool, self._asked.get(body.call_id, ""))
+            elif type(body) is UserMessage and self.name in IN_MESSAGES:
+                sent = self._with_cut(body)
             self.bodies.append_body(sent, self._at)
-            if isinstance(body, ProviderClearing.AFFECTED):
-                self._clearing.add_event(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:
         """Record what the provider removed from the request that is answered next, or was just made."""
-        self.add(*self._clearing.decisions(edits))
+        if self._clearing.is_affected(edits):
+            self._follow_clearing()
+            self.add(*self._clearing.decisions(edits))
 
-    def _with_cut(self, body: ToolResult | UserMessage) -> Body:
-        if isinstance(body, ToolResult) or self.name in IN_MESSAGES:
-            tool = body.tool if isinstance(body, ToolResult) else ""
-            asked = self._asked.get(body.call_id, "") if isinstance(body, ToolResult) else ""
-            cut = cut_in(self.name, text_of(body.content), tool, asked) if body.cut is None else None
-            return body if cut is None else structs.replace(body, cut=cut)
-        return body
+    def _follow_clearing(self) -> None:
+        """Add the events that it does not know yet: in most conversations nobody ever asks for them."""
+        first = self._followed
+        self._followed = len(self.bodies)
+        for seq, body in enumerate(self.bodies[first:], self._taken + first + 1):
+            self._clearing.add_event(seq, body)
+
+    def _with_cut(self, body: ToolResult | UserMessage, tool: str = "", asked: str = "") -> Body:
+        cut = cut_in(self.name, text_of(body.content), tool, asked) if body.cut is None else None
+        return body if cut is None else structs.replace(body, cut=cut)
 
     def has_part(self, name: str) -> bool:
         """Whether a part of a request is stored already."""
@@ -306,7 +315,8 @@ class Builder(EventBuilder):
 
     def handed_on(self) -> None:
         """Forget the events so far, which are stored elsewhere; numbers continue."""
-        self._taken = self.last
+        self._follow_clearing()
+        self._taken, self._followed = self.last, 0
         self.bodies.clear()
         self.bodies.times.clear()
 

@@ -41,11 +41,12 @@ from typing import Any
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
+from workbench.traces.claude_fields import SessionLine, session_lines, surveyed_lines
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
 from workbench.traces.claude_sub_agents import SubAgentFiles, lines_in_time, read_claude_sub_agents, requests_in
 from workbench.traces.claude_survey import ClaudeSurvey
 from workbench.traces.parents import behind_parents
-from workbench.traces.reading import Document, passing_values
+from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, text_in
 
 NAME = agent_names.CLAUDE_CODE
@@ -70,22 +71,22 @@ def _is_line(value: dict[str, Any]) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
     entries, survey = log_entries(document, text), ClaudeSurvey()
-    survey.add_lines(passing_values(entries))
-    moved = [] if survey.is_ordered else behind_parents([*passing_values(entries)], "uuid", "parentUuid")
+    survey.add_lines(surveyed_lines(entries))
+    moved = [] if survey.is_ordered else behind_parents([*session_lines(entries)], _name, _parent)
     sub_agents = read_claude_sub_agents(document.path, [*survey.sessions]) if document.path else SubAgentFiles()
     survey.add_lines(chain.from_iterable(sub_agents.lines))
 
-    def lines() -> Iterator[Any]:
-        own = iter(moved) if moved else passing_values(entries)
+    def lines() -> Iterator[SessionLine]:
+        own = iter(moved) if moved else session_lines(entries)
         return lines_in_time(own, sub_agents.lines) if sub_agents.lines else own
 
     kinds = survey.kinds | {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
     asked = requests_in(lines(), kinds) if survey.has_sub_agents else {}
     conversations = ClaudeConversations(lambda broken: ClaudeCodeReader(Builder(NAME, broken), survey), document.broken)
-    for at, value in enumerate(lines()):
-        reader = conversations.reader(value)
-        reader.line(value)
-        reader.gaps += text_in(value, "parentUuid") not in survey.names
+    for at, line in enumerate(lines()):
+        reader = conversations.reader(line)
+        reader.read_line(line)
+        reader.gaps += (line.parent or "") not in survey.names
         if at in asked and (session := conversations.session()) is not None:
             session.sub_agent_asked(asked[at])
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
@@ -95,3 +96,11 @@ def read(document: Document, text: str) -> list[Recording]:
     for _, agent, bodies in talks:
         bodies.sub_agent = kinds.get(agent, agent)
     return [bodies for has_talk, _, bodies in talks if has_talk] or [bodies for _, _, bodies in talks]
+
+
+def _name(line: SessionLine) -> str:
+    return line.uuid
+
+
+def _parent(line: SessionLine) -> str:
+    return line.parent or ""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from workbench.config.errors import WrongCall
 from workbench.traces import claude_requests
-from workbench.traces.claude_sub_agents import is_of_sub_agent
-from workbench.wire.values import text_in
+from workbench.traces.claude_fields import SessionLine
 
 
 class HasLines(Protocol):
@@ -36,37 +35,35 @@ class ClaudeConversations(Generic[R]):
         self._roots: dict[str, str] = {}
         """By line: its conversation, for sub-agents without a name."""
 
-    def reader(self, value: Any) -> R:
-        self._session = self._session_of(value)
-        key = (self._session, self._agent(value))
-        if key not in self.made:
-            self.made[key] = self._make(() if self.made else self._broken)
-        return self.made[key]
+    def reader(self, line: SessionLine) -> R:
+        self._session = self._session_of(line)
+        key = (self._session, self._agent(line))
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self._make(() if self.made else self._broken)
+        return found
 
     def session(self) -> R | None:
         """The session of the last line, its own or a sub-agent's; None if the file has only the sub-agent."""
         return self.made.get((self._session, ""))
 
-    def _session_of(self, value: Any) -> str:
-        named = text_in(value, "sessionId") or text_in(value, "session_id")
+    def _session_of(self, line: SessionLine) -> str:
+        named = line.session or line.printed_session
         if named in self._sessions:
             return self._sessions[named]
-        if not named or text_in(value, "type") not in ("user", "assistant", "system", "attachment"):
+        if not named or line.type not in ("user", "assistant", "system", "attachment"):
             return self._session
-        before = text_in(value, "parentUuid")
+        before = line.parent or ""
         owners = (session for (session, _), reader in self.made.items() if before and reader.has_line(before))
         fresh = named if self._sessions else ""
         self._sessions[named] = next(owners, fresh)
         return self._sessions[named]
 
-    def _agent(self, value: Any) -> str:
-        is_request, is_theirs = text_in(value, "type") in claude_requests.KINDS, is_of_sub_agent(value)
-        if not is_request and not is_theirs:
+    def _agent(self, line: SessionLine) -> str:
+        if line.type in claude_requests.KINDS:
+            return line.agent_name
+        if not line.is_sub_agents:
             return ""
-        name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
-        if is_request:
-            return name
-        line = text_in(value, "uuid")
-        name = name or self._roots.get(text_in(value, "parentUuid")) or line or "sub-agent"
-        self._roots[line] = name
+        name = line.agent_name or self._roots.get(line.parent or "") or line.uuid or "sub-agent"
+        self._roots[line.uuid] = name
         return name

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from workbench.config.text import whole_number
 from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
 from workbench.traces.building import Builder, Recording
 from workbench.traces.claude_attachments import sent_contents
+from workbench.traces.claude_fields import SessionLine, SessionMessage
 from workbench.traces.claude_requests import RecordedRequests
-from workbench.traces.claude_sub_agents import SubAgentRequest, is_of_sub_agent
+from workbench.traces.claude_sub_agents import SubAgentRequest
 from workbench.traces.claude_survey import ClaudeSurvey
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.parents import report_gaps
@@ -19,10 +22,12 @@ from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
 from workbench.wire.context_edits import ProviderEdits
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
-NOISE = (
-    *("progress", "file-history-snapshot", "queue-operation", "last-prompt", "permission-mode", "mode"),
-    *("agent-name", "agent-setting", "agent-color", "stream_event", "rate_limit_event"),
-    *("atis-latch", "tools-used", "cost-state"),
+NOISE = frozenset(
+    (
+        *("progress", "file-history-snapshot", "queue-operation", "last-prompt", "permission-mode", "mode"),
+        *("agent-name", "agent-setting", "agent-color", "stream_event", "rate_limit_event"),
+        *("atis-latch", "tools-used", "cost-state"),
+    )
 )
 """Kinds of lines that are about the program."""
 _QUIET = (
@@ -47,12 +52,14 @@ class ClaudeCodeReader:
         self._survey = survey
         self._wire = AnthropicReader(self.builder)
         self._requests = RecordedRequests(self.builder) if survey.has_requests else None
-        self._lines: dict[str, dict[str, Any]] = {}
+        self._lines: dict[str, SessionLine] = {}
         """The first line of each id that several lines have."""
         self._seqs: dict[str, int] = {}
         """The last event before each line, for the segment that a compaction preserved."""
         self._ends: dict[str, int] = {}
         """The last event of each line."""
+        self._newest = ""
+        """The line that came last for the first time."""
         self._prompts: dict[tuple[str, str], tuple[str, int]] = {}
         """By session and line: the user's message that continues it, and the last event before that."""
         self._clearable: dict[str, tuple[int, int]] = {}
@@ -66,7 +73,7 @@ class ClaudeCodeReader:
         """The event of the request that the reply answers."""
         self._reported: set[str] = set()
         """Replies whose usage was recorded."""
-        self._held: list[dict[str, Any]] = []
+        self._held: list[tuple[SessionLine, SessionMessage]] = []
         """Lines with results that came while the reply may go on."""
         self.gaps = 0
         """Lines that continue a line that is not in the file."""
@@ -77,45 +84,52 @@ class ClaudeCodeReader:
         """Whether a line is part of this conversation."""
         return uuid in self._seqs
 
-    def _is_repeated(self, value: dict[str, Any]) -> bool:
+    def _is_repeated(self, line: SessionLine) -> bool:
         """Whether a line comes a second time, as in a file that was put together from several."""
-        name = text_in(value, "uuid")
-        before = self._lines.setdefault(name, value) if name in self._survey.repeated else value
-        return before is not value and before == value
+        if line.uuid not in self._survey.repeated:
+            return False
+        before = self._lines.setdefault(line.uuid, line)
+        return before is not line and before.message == line.message and before.whole == line.whole
 
-    def line(self, value: Any) -> None:
-        kind = text_in(value, "type")
-        subtype = text_in(value, "subtype")
+    def read_line(self, line: SessionLine) -> None:
+        kind, message = line.type, line.message
+        if kind in NOISE:
+            self.builder.leave_out(kind)
+        elif kind not in ("user", "assistant"):
+            self._program_line(line)
+        elif self._is_repeated(line):
+            self.builder.leave_out("lines that were there before")
+        elif message is None:
+            self.builder.unknown(f"{kind} {line.subtype}" if line.subtype else kind, line.whole)
+        elif kind == "assistant":
+            self._assistant(line, message)
+        elif self._reply and _has_results_only(message):
+            self._held.append((line, message))
+        else:
+            self._begin(line)
+            self._go_back(line)
+            self._user(line, message)
+
+    def _program_line(self, line: SessionLine) -> None:
+        """A line that is no message."""
+        kind, subtype, value = line.type, line.subtype, line.whole
         match kind:
-            case "user" | "assistant" if self._is_repeated(value):
-                self.builder.leave_out("lines that were there before")
-            case "user" if isinstance(value.get("message"), dict):
-                if self._reply and _has_results_only(value):
-                    self._held.append(value)
-                else:
-                    self._begin(value)
-                    self._go_back(value)
-                    self._user(value)
-            case "assistant" if isinstance(value.get("message"), dict):
-                self._assistant(value)
             case "attachment":
-                self._begin(value)
+                self._begin(line)
                 self._attachment(value)
             case "system" if subtype == "compact_boundary":
-                self._begin(value)
+                self._begin(line)
                 self._boundary, self._covered = value, self.builder.last
             case "system" if subtype == "microcompact_boundary":
-                self._begin(value)
+                self._begin(line)
                 self._micro_compaction(dict_in(value, "microcompactMetadata"))
             case "system" if subtype:
-                self._system(value, subtype)
+                self._system(line, value)
             case "summary" | "custom-title" | "ai-title":
                 self.builder.says_title(text_in(value, _TITLES[kind]))
             case _ if kind in claude_requests.KINDS and self._requests is not None:
-                self._begin(value)
+                self._begin(line)
                 self._requests.line(value)
-            case _ if kind in NOISE:
-                self.builder.leave_out(kind)
             case _:
                 self.builder.unknown(f"{kind} {subtype}" if subtype else kind or "line", value)
 
@@ -134,23 +148,26 @@ class ClaudeCodeReader:
         report_gaps(self.builder, self.gaps)
         return self.builder.finish()
 
-    def _begin(self, value: dict[str, Any]) -> None:
+    def _begin(self, line: SessionLine) -> None:
         """End the reply: something else begins."""
         self._close()
-        self._at(value)
+        self._at(line)
 
-    def _at(self, value: dict[str, Any]) -> None:
-        self.builder.when(value.get("timestamp"))
-        if text_in(value, "uuid"):
-            if self._seqs:
-                self._ends[next(reversed(self._seqs))] = self.builder.last
-            self._seqs[value["uuid"]] = self.builder.last
+    def _at(self, line: SessionLine) -> None:
+        self.builder.when(line.timestamp)
+        if name := line.uuid:
+            last = self.builder.last
+            if self._newest:
+                self._ends[self._newest] = last
+            if name not in self._seqs:
+                self._newest = name
+            self._seqs[name] = last
 
-    def _go_back(self, value: dict[str, Any]) -> None:
+    def _go_back(self, line: SessionLine) -> None:
         """A message that continues the same line as an earlier one replaces it: everything since then is undone."""
-        if "parentUuid" not in value or value.get("isMeta") or value.get("isCompactSummary") or is_of_sub_agent(value):
+        if line.parent is UNSET or line.is_meta or line.is_summary or line.is_sub_agents:
             return
-        place, name = (text_in(value, "sessionId"), text_in(value, "parentUuid")), text_in(value, "uuid")
+        place, name = (line.session, line.parent), line.uuid
         before = self._prompts.get(place)
         if before is not None and before[0] != name:
             self.builder.add(*undo_from(self.builder.bodies, before[1] + 1, went_back(self.builder.name)))
@@ -165,9 +182,9 @@ class ClaudeCodeReader:
             self._reported.add(reply)
         self._add_sub_agents()
         held, self._held = self._held, []
-        for value in held:
-            self._at(value)
-            self._user(value)
+        for line, message in held:
+            self._at(line)
+            self._user(line, message)
 
     def _usage_of(self, used: dict[str, Any], request: int, **more: Any) -> None:
         cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
@@ -182,14 +199,14 @@ class ClaudeCodeReader:
             self.builder.when(asked.timestamp)
             self._usage_of(asked.usage, self.builder.request(asked.request), model=asked.request.model)
 
-    def _system(self, value: dict[str, Any], subtype: str) -> None:
+    def _system(self, line: SessionLine, value: dict[str, Any]) -> None:
         """A line for the screen; the model sees only the output of a local command."""
-        text = text_in(value, "content")
+        text, subtype = text_in(value, "content"), line.subtype
         if subtype == "local_command" and text and _version(value) >= _COMMANDS_SENT:
-            self._begin(value)
+            self._begin(line)
             self.builder.add(SystemMessage(text, "user"))
         elif subtype == "api_error":
-            self._begin(value)
+            self._begin(line)
             self.builder.failure(_api_error(value))
         elif subtype in _QUIET:
             self.builder.says_model(text_in(value, "model"))
@@ -197,12 +214,12 @@ class ClaudeCodeReader:
         else:
             self.builder.unknown(f"system {subtype}", value, is_talk=False)
 
-    def _user(self, value: dict[str, Any]) -> None:
-        content = value["message"].get("content")
-        if value.get("isCompactSummary") and (self.builder.has_talk or self._boundary is not None):
+    def _user(self, line: SessionLine, message: SessionMessage) -> None:
+        content = message.content
+        if line.is_summary and (self.builder.has_talk or self._boundary is not None):
             self._compaction(text_of(content_of(content)))
             return
-        if value.get("isVisibleInTranscriptOnly") and not value.get("isCompactSummary"):
+        if line.is_only_shown and not line.is_summary:
             self.builder.leave_out("user line that is only shown")
             return
         if self._requests is not None:
@@ -213,26 +230,25 @@ class ClaudeCodeReader:
             if isinstance(body, ToolResult):
                 self._clearable[body.call_id] = (seq, seq)
 
-    def _assistant(self, value: dict[str, Any]) -> None:
-        message = value["message"]
-        if value.get("isApiErrorMessage"):
-            self._begin(value)
-            self.builder.failure(text_of(content_of(message.get("content"))))
+    def _assistant(self, line: SessionLine, message: SessionMessage) -> None:
+        if line.is_error:
+            self._begin(line)
+            self.builder.failure(text_of(content_of(message.content)))
             return
-        reply = text_in(message, "id") or text_in(value, "uuid")
+        reply = message.id or line.uuid
         if reply != self._reply:
             self._close()
             self.builder.cleared(self._survey.edits.get(reply, ProviderEdits()))
             if self._requests is not None:
-                self._requests.begin_reply(text_in(value, "requestRef"))
-            self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
-        self._at(value)
+                self._requests.begin_reply(line.request)
+            self.builder.says_model(message.model.replace("<synthetic>", ""))
+        self._at(line)
         self._reply = reply
-        self._usage = dict_in(message, "usage") or self._usage
+        self._usage = message.usage or self._usage
         if self._requests is not None:
-            self._request = self._requests.event(text_in(value, "requestRef"))
-            self._requests.add_message("assistant", reply, message.get("content"))
-        self._wire.reply(message.get("content"), reply, FINISH.get(text_in(message, "stop_reason"), "stop"))
+            self._request = self._requests.event(line.request)
+            self._requests.add_message("assistant", reply, message.content)
+        self._wire.reply(message.content, reply, FINISH.get(message.stop_reason or "", "stop"))
 
     def _attachment(self, value: dict[str, Any]) -> None:
         attached, role = dict_in(value, "attachment"), text_in(value, "renderedRole") or "user"
@@ -294,8 +310,8 @@ class ClaudeCodeReader:
         )
 
 
-def _has_results_only(value: dict[str, Any]) -> bool:
-    content = value["message"].get("content")
+def _has_results_only(message: SessionMessage) -> bool:
+    content = message.content
     return isinstance(content, list) and all(text_in(block, "type") == "tool_result" for block in content)
 
 

@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
+from workbench.traces.claude_fields import SessionLine, SessionMessage, line_of_value
 from workbench.traces.claude_sub_agent_files import AFTER, BEFORE, claude_sub_agent_files
 from workbench.traces.companion_files import read_files
 from workbench.traces.written_times import epoch_milliseconds
-from workbench.wire.values import dict_in, text_in
+from workbench.wire.values import text_in
 
 _ABOUT = ".meta.json"
 _SMALL = 65_536
@@ -35,7 +36,7 @@ _COMPACTS = "acompact-"
 class SubAgentFiles(NamedTuple):
     """The content of the files of a session's sub-agents."""
 
-    lines: tuple[list[dict[str, Any]], ...] = ()
+    lines: tuple[list[SessionLine], ...] = ()
     """By file."""
     kinds: Mapping[str, str] = MappingProxyType({})
     """The kind of each sub-agent, if a file names it."""
@@ -54,7 +55,7 @@ class SubAgentRequest(NamedTuple):
 
 def read_claude_sub_agents(path: str, sessions: Sequence[str]) -> SubAgentFiles:
     """Read these files; a line that names none of the file's `sessions` belongs to the first."""
-    lines: list[list[dict[str, Any]]] = []
+    lines: list[list[SessionLine]] = []
     kinds: dict[str, str] = {}
     inside = os.path.dirname(path) or "."
     documents, broken = read_files(claude_sub_agent_files(path), inside)
@@ -66,10 +67,11 @@ def read_claude_sub_agents(path: str, sessions: Sequence[str]) -> SubAgentFiles:
     return SubAgentFiles(tuple(lines), kinds, tuple(broken))
 
 
-def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -> dict[str, Any]:
+def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -> SessionLine:
     named = text_in(value, "sessionId")
     session = named if named in sessions or not sessions else sessions[0]
-    return {**value, "isSidechain": True, "agentId": text_in(value, "agentId") or agent, "sessionId": session}
+    about = {"isSidechain": True, "agentId": text_in(value, "agentId") or agent, "sessionId": session}
+    return line_of_value({**value, **about})
 
 
 def _kind(file: str, folder: str) -> str:
@@ -81,48 +83,43 @@ def _kind(file: str, folder: str) -> str:
     return text_in(known, "agentType")
 
 
-def lines_in_time(session: Iterable[Any], sub_agents: Iterable[Iterable[Any]]) -> Iterator[Any]:
+def lines_in_time(session: Iterable[SessionLine], sub_agents: Iterable[Iterable[SessionLine]]) -> Iterator[SessionLine]:
     """The lines of all files ordered by time, the session's first; those of one file keep their order."""
     own = iter(session)
     yield from islice(own, 1)
-    for _, value in merge(_timed(own), *map(_timed, sub_agents), key=itemgetter(0)):
-        yield value
+    for _, line in merge(_timed(own), *map(_timed, sub_agents), key=itemgetter(0)):
+        yield line
 
 
-def _timed(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def _timed(lines: Iterable[SessionLine]) -> Iterator[tuple[int, SessionLine]]:
     at = 0
-    for value in values:
-        at = max(at, epoch_milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
-        yield at, value
+    for line in lines:
+        at = max(at, epoch_milliseconds(line.timestamp))
+        yield at, line
 
 
-def is_of_sub_agent(value: Any) -> bool:
-    """Whether a line is a sub-agent's."""
-    return isinstance(value, dict) and bool(value.get("isSidechain") or value.get("parent_tool_use_id"))
-
-
-def requests_in(lines: Iterable[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
+def requests_in(lines: Iterable[SessionLine], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
     """The requests of sub-agents, each by the index of the last line of its reply."""
     own: set[str] = set()
-    last: dict[str, tuple[int, dict[str, Any]]] = {}
+    last: dict[str, tuple[int, SessionLine, SessionMessage]] = {}
     usages: dict[str, dict[str, Any]] = {}
-    for at, value in enumerate(lines):
-        message = dict_in(value, "message")
-        if text_in(value, "type") != "assistant" or value.get("isApiErrorMessage"):
+    for at, line in enumerate(lines):
+        if line.type != "assistant" or line.is_error:
             continue
-        reply = text_in(message, "id") or text_in(value, "uuid")
-        if not is_of_sub_agent(value):
+        message = line.message or SessionMessage()
+        reply = message.id or line.uuid
+        if not line.is_sub_agents:
             own.add(reply)
-        elif text_in(message, "model") != "<synthetic>":
-            last[reply] = (at, value)
-            usages[reply] = dict_in(message, "usage") or usages.get(reply, {})
-    return {at: _request(value, usages[reply], kinds) for reply, (at, value) in last.items() if reply not in own}
+        elif message.model != "<synthetic>":
+            last[reply] = (at, line, message)
+            usages[reply] = message.usage or usages.get(reply, {})
+    found = ((reply, each) for reply, each in last.items() if reply not in own)
+    return {at: _request(line, message.model, usages[reply], kinds) for reply, (at, line, message) in found}
 
 
-def _request(value: dict[str, Any], usage: dict[str, Any], kinds: dict[str, str]) -> SubAgentRequest:
-    agent = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
-    session = text_in(value, "sessionId") or text_in(value, "session_id")
+def _request(line: SessionLine, model: str, usage: dict[str, Any], kinds: dict[str, str]) -> SubAgentRequest:
+    agent, session = line.agent_name, line.session or line.printed_session
     purpose: Purpose = "compaction" if agent.startswith(_COMPACTS) else "sub-agent"
-    model, kind = text_in(dict_in(value, "message"), "model"), kinds.get(agent, "")
+    kind = kinds.get(agent, "")
     asked = Request("anthropic", model, purpose, agent, session, session if agent else "", name=kind)
-    return SubAgentRequest(asked, usage, value.get("timestamp"))
+    return SubAgentRequest(asked, usage, line.timestamp)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from workbench.traces.claude_sub_agents import is_of_sub_agent
+from workbench.traces.claude_fields import SurveyedLine
 from workbench.wire.context_edits import ProviderEdits, applied_edits
-from workbench.wire.values import dict_in, text_in
 
 
 class ClaudeSurvey:
@@ -30,24 +28,25 @@ class ClaudeSurvey:
         self.has_sub_agents = False
         self._parents: set[str] = set()
 
-    def add_lines(self, lines: Iterable[Any]) -> None:
-        for value in lines:
-            self._add_line(value)
-
-    def _add_line(self, value: Any) -> None:
-        name, parent, agent = text_in(value, "uuid"), text_in(value, "parentUuid"), text_in(value, "agentId")
-        if name in self.names:
-            self.repeated.add(name)
-        if name and name in self._parents:
-            self.is_ordered = False
-        self.names.add(name)
-        self._parents.add(parent)
-        if session := text_in(value, "sessionId"):
-            self.sessions[session] = None
-        if agent and (kind := text_in(value, "attributionAgent")):
-            self.kinds[agent] = kind
-        message = dict_in(value, "message")
-        if message.get("context_management") and any(edits := applied_edits(message)):
-            self.edits[text_in(message, "id")] = edits
-        self.has_requests = self.has_requests or text_in(value, "type") == "api-request"
-        self.has_sub_agents = self.has_sub_agents or is_of_sub_agent(value)
+    def add_lines(self, lines: Iterable[SurveyedLine]) -> None:
+        names, parents, sessions = self.names, self._parents, self.sessions
+        for line in lines:
+            name, message = line.uuid, line.message
+            if name in names:
+                self.repeated.add(name)
+            if name and name in parents:
+                self.is_ordered = False
+            names.add(name)
+            parents.add(line.parent or "")
+            if line.session:
+                sessions[line.session] = None
+            if line.agent and line.agent_kind:
+                self.kinds[line.agent] = line.agent_kind
+            if message is not None and message.context_management:
+                edits = applied_edits({"context_management": message.context_management})
+                if any(edits):
+                    self.edits[message.id] = edits
+            if line.type == "api-request":
+                self.has_requests = True
+            if line.is_sidechain or line.parent_call:
+                self.has_sub_agents = True

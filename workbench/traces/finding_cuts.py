@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Final
 
 from workbench.log.events import AgentCut
@@ -25,14 +26,14 @@ def cut_in(agent: str, text: str, tool: str = "", arguments: str = "") -> AgentC
 
     `tool`, `arguments`: the call that the text is the result of.
     """
-    known = AGENT_CUTS.get(agent)
-    if known is None or not text:
+    known = _finders(agent)
+    if not known or not text:
         return None
-    for each_text in (text, *(_inside_json(text) if agent in _IN_JSON else ())):
-        for each in known:
-            fits = not each.tools or tool in each.tools
-            if fits and (found := _found(each, each_text)) is not None and not _was_asked(each, arguments):
-                return AgentCut(each.state, agent, *_size_words(found))
+    for each_text in (text, *_inside_json(text)) if agent in _IN_JSON else (text,):
+        for words, find in known:
+            fits = not words.tools or tool in words.tools
+            if fits and (found := find(each_text)) is not None and not _was_asked(words, arguments):
+                return AgentCut(words.state, agent, *_size_words(found))
     return None
 
 
@@ -62,16 +63,22 @@ def _inside_json(text: str) -> Iterator[str]:
         yield from filter(None, (text_in(each, key) for key in ("output", "result")))
 
 
-def _found(known: CutWords, text: str) -> re.Match[str] | None:
+@cache
+def _finders(agent: str) -> list[tuple[CutWords, Callable[[str], re.Match[str] | None]]]:
+    """What finds each kind of cut in a text."""
+    return [(words, _finder(words)) for words in AGENT_CUTS.get(agent, ())]
+
+
+def _finder(known: CutWords) -> Callable[[str], re.Match[str] | None]:
     match known.place:
         case "start":
-            return known.pattern.match(text)
+            return known.pattern.match
         case "whole":
-            return known.pattern.fullmatch(text)
+            return known.pattern.fullmatch
         case "end":
-            return known.pattern.search(text, max(0, len(text) - _END))
+            return lambda text: known.pattern.search(text, max(0, len(text) - _END))
         case "middle":
-            return _in_the_middle(known, text)
+            return partial(_in_the_middle, known)
 
 
 def _in_the_middle(known: CutWords, text: str) -> re.Match[str] | None:

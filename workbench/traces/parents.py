@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from workbench.traces.building import Builder
 from workbench.wire.values import text_in
+
+T = TypeVar("T")
 
 
 def path_to_last(parents: Mapping[str, str]) -> tuple[set[str], int]:
@@ -35,29 +37,29 @@ def count_missing(values: Iterable[Any], key: str, known: set[str]) -> int:
     return sum(1 for value in values if (parent := text_in(value, key)) and parent not in known)
 
 
-def behind_parents(values: Sequence[Any], name: str, key: str) -> list[Any]:
+def behind_parents(values: Sequence[T], name: Callable[[T], str], parent: Callable[[T], str]) -> list[T]:
     """Entries in their order, but moved after the entry that they continue, if that comes later.
 
-    `name`: the key of an entry's own id; `key`: that of its parent's.
+    `name`: an entry's own id; `parent`: that of the entry that it continues.
     """
-    places = {own: at for at, value in enumerate(values) if (own := text_in(value, name))}
-    if not any(places.get(text_in(value, key), -1) > at for at, value in enumerate(values)):
+    places = {own: at for at, value in enumerate(values) if (own := name(value))}
+    if not any(places.get(parent(value), -1) > at for at, value in enumerate(values)):
         return list(values)
-    found: list[Any] = []
-    waiting: dict[str, list[Any]] = {}
+    found: list[T] = []
+    waiting: dict[str, list[T]] = {}
     there: set[str] = set()
     for at, value in enumerate(values):
-        parent = text_in(value, key)
-        if parent not in there and (parent in waiting or places.get(parent, -1) > at):
-            waiting.setdefault(parent, []).append(value)
-            waiting.setdefault(text_in(value, name), [])
+        before = parent(value)
+        if before not in there and (before in waiting or places.get(before, -1) > at):
+            waiting.setdefault(before, []).append(value)
+            waiting.setdefault(name(value), [])
             continue
         ready = [value]
         while ready:
             each = ready.pop(0)
             found.append(each)
-            there.add(text_in(each, name))
-            ready[:0] = waiting.pop(text_in(each, name), [])
+            there.add(name(each))
+            ready[:0] = waiting.pop(name(each), [])
     return [*found, *(value for late in waiting.values() for value in late)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple, overload
+from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -27,6 +27,8 @@ def _no_constant(name: str) -> None:
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 _QUICK: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_REFUSED = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
+T = TypeVar("T")
 
 
 class Located(NamedTuple):
@@ -66,30 +68,32 @@ class JsonLines(Sequence[Located]):
         self._broken: tuple[WrongCall, ...] | None = None
         """Known once all lines were read."""
         self._all: list[Located] | None = None
-        self._first = [*islice(self.each_line(), _FIRST)]
+        self._first = [*islice(map(Located._make, self._each_line(_QUICK.decode, _unchanged)), _FIRST)]
         if len(self._first) < _FIRST:
             self._all = self._first
         if not self._first:
             raise self.broken[0]
 
-    def each_line(self) -> Iterator[Located]:
-        """Each value in turn."""
+    def each_value(self, decode: Callable[[str], T], convert: Callable[[Any], T]) -> Iterator[T]:
+        """Each value in turn; see `passing_values`."""
         if self._all is not None:
-            yield from self._all
-            return
+            return (convert(value) for _, value in self._all)
+        return (value for _, value in self._each_line(decode, convert))
+
+    def _each_line(self, decode: Callable[[str], T], convert: Callable[[Any], T]) -> Iterator[tuple[int, T]]:
         broken: list[WrongCall] = []
         for number, line in enumerate(_lines(self._text), 1):
             try:
-                value = _QUICK.decode(line)  # keys that many lines have are in memory once
-            except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+                value = decode(line)  # keys that many lines have are in memory once
+            except _REFUSED:
                 if not line or line.isspace():
                     continue
                 try:
-                    value = _one(self._name, number, line)
+                    value = convert(decode_line(line, self._name, number))
                 except WrongCall as error:
                     broken.append(error)
                     continue
-            yield Located(number, value)
+            yield number, value
         self._broken = tuple(broken)
 
     @property
@@ -101,7 +105,7 @@ class JsonLines(Sequence[Located]):
 
     def _keep_all(self) -> list[Located]:
         if self._all is None:
-            self._all, self._text = [*self.each_line()], ""
+            self._all, self._text = [*map(Located._make, self._each_line(_QUICK.decode, _unchanged))], ""
         return self._all
 
     def __len__(self) -> int:
@@ -120,10 +124,20 @@ class JsonLines(Sequence[Located]):
         return (self._first if is_near else self._keep_all())[at]
 
 
-def passing_values(entries: Iterable[Located]) -> Iterator[Any]:
-    """The values of entries, of which lines of a file are not kept in memory: to go through them once more."""
-    found = entries.each_line() if isinstance(entries, JsonLines) else entries
-    return (value for _, value in found)
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def passing_values(
+    entries: Sequence[Located], decode: Callable[[str], T] = _QUICK.decode, convert: Callable[[Any], T] = _unchanged
+) -> Iterator[T]:
+    """The values of entries, of which lines of a file are not kept in memory: to go through them once more.
+
+    `decode`: makes one of the text of a line; `convert`: makes one of a value, also of a line that `decode` refuses.
+    """
+    if isinstance(entries, JsonLines):
+        return entries.each_value(decode, convert)
+    return (convert(value) for _, value in entries)
 
 
 def bad_file(name: str, line: int, expected: str, got: object = None) -> WrongCall:
@@ -165,7 +179,9 @@ def open_transcript(source: str) -> Iterator[tuple[str, BinaryIO]]:
 def decode_text(name: str, raw: bytes, *, is_whole: bool = True) -> str:
     """The text of some bytes. If they are not the whole text, they may end in the middle of a character."""
     try:
-        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=is_whole)
+        if is_whole:
+            return raw.decode("utf-8-sig")
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(raw)
     except UnicodeDecodeError as error:
         raise bad_file(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 
@@ -262,15 +278,25 @@ def _lines(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def _one(name: str, number: int, line: str) -> Any:
-    """The value of a line that msgspec refuses: it refuses more than JSON does, such as half a surrogate pair."""
+def decode_line(line: str, name: str = "", number: int = 0) -> Any:
+    """The value of a line. Raises WrongCall with the name of the file and the line's number if it is not JSON."""
+    with suppress(*_REFUSED):  # for more than JSON allows to refuse, such as half a surrogate pair
+        return _QUICK.decode(line)
     try:
-        return json.loads(line, parse_constant=_no_constant)
+        return json.loads(line, parse_constant=_no_constant, parse_int=_whole)
     except ValueError as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise bad_file(name, number, f"one JSON value on the line ({detail})") from None
     except RecursionError:
         raise bad_file(name, number, "JSON that is not nested thousands of levels deep") from None
+
+
+def _whole(digits: str) -> int | str:
+    """A whole number; its digits if they are more than Python converts."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def _skip(text: str, at: int) -> int:

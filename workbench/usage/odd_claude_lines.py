@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.claude_sub_agents import is_of_sub_agent
 from workbench.usage.claude_report_lines import (
     ClaudeBlock,
     ClaudeLine,
@@ -29,7 +28,7 @@ def odd_claude_line(value: dict[str, Any]) -> ClaudeLine:
         text_in(value, "sessionId"),
         text_in(value, "cwd"),
         text_in(value, "agentId"),
-        is_of_sub_agent(value),
+        bool(value.get("isSidechain") or value.get("parent_tool_use_id")),
         None,
         bool(value.get("isApiErrorMessage")),
         cost if isinstance(cost, int | float) else None,

@@ -58,9 +58,6 @@ def _spared(asked: Mapping[str, Any] | None) -> frozenset[str]:
 class ProviderClearing:
     """Tracks what the provider cleared from a conversation in its last request."""
 
-    AFFECTED: Final = (ToolResult, Reasoning, Compaction, Override)
-    """The events that matter here."""
-
     def __init__(self) -> None:
         self._results: dict[int, str] = {}
         """The tool of each result that is sent, by the sequence number of its event."""
@@ -86,9 +83,13 @@ class ProviderClearing:
         left = {reply: [seq for seq in each if seq not in seqs] for reply, each in self._thinking.items()}
         self._thinking = {reply: each for reply, each in left.items() if each}
 
+    def is_affected(self, edits: ProviderEdits) -> bool:
+        """Whether a request in which this was cleared may change anything."""
+        return bool(edits.results or edits.replies or self._cleared or self._forgotten)
+
     def decisions(self, edits: ProviderEdits) -> list[Override]:
         """The overrides that change with a request in which this was cleared."""
-        if not (edits.results or edits.replies or self._cleared or self._forgotten):
+        if not self.is_affected(edits):
             return []
         results = (seq for seq, tool in self._results.items() if tool not in edits.spared)
         cleared = frozenset(islice(results, edits.results))
