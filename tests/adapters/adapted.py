@@ -94,13 +94,13 @@ ADAPTED: dict[str, tuple[str, Run]] = {
 
 
 def every_adapter() -> list[Any]:
-    """The adapters as parameters of a test; those that import litellm share a process."""
+    """The adapters as parameters of a test. They share the process that imports litellm, which imports some, too."""
     return [
         pytest.param(
             name,
             marks=[
                 pytest.mark.skipif(not installed(module), reason=f"{module} is not installed"),
-                *([pytest.mark.xdist_group("litellm")] if name == "litellm" else []),
+                pytest.mark.xdist_group("litellm"),
             ],
         )
         for name, (module, _) in ADAPTED.items()

@@ -16,6 +16,7 @@ from workbench.adapters.openai import plan_openai
 from workbench.models.engine import import_litellm
 from workbench.rehearsal.server import RehearsalServer
 
+pytestmark = pytest.mark.xdist_group("litellm")  # which imports the clients, too
 LONG = "12 " * 30_000
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_log", "arguments": '{"number": 1}'}}
 CHAT: list[Any] = [
@@ -143,7 +144,6 @@ async def test_claudes_stream_is_planned(anthropic_client: Any) -> None:
     assert "truncated" in str((await sent(ask))["messages"][2]["content"])
 
 
-@pytest.mark.xdist_group("litellm")
 async def test_litellm_has_a_completion_that_waits() -> None:
     import_litellm()
     planned = plan_litellm(window=16_000)
@@ -153,7 +153,6 @@ async def test_litellm_has_a_completion_that_waits() -> None:
     assert planned.workbench.context.plan.items[-1].role == "assistant"
 
 
-@pytest.mark.xdist_group("litellm")
 async def test_litellms_callback_leaves_what_is_no_chat_and_forgets_what_failed() -> None:
     planned = plan_litellm(window=16_000)
     assert await planned.async_pre_call_deployment_hook({"input": "text"}, "aembedding") is None

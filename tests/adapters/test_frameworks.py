@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from adapters.runs import adk_model
 from adapters.scripted import read_log
 from adapters.test_examples import needs
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
+
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the frameworks
 
 
 async def test_pydantic_ai_keeps_pictures_prompts_and_retries() -> None:

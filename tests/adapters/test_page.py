@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
-from adapters.test_examples import needs
-from clients.libraries import addresses
+from adapters.test_examples import needs, run_with_addresses
 from workbench.adapters.conversations import AdapterSettings
-from workbench.models.engine import import_litellm
-from workbench.rehearsal.server import RehearsalServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adapters.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -23,13 +19,7 @@ NAMES = [re.findall(r"^(?:from|import) (\S+)", block, re.MULTILINE)[0] for block
 @pytest.mark.parametrize(("name", "block"), zip(NAMES, BLOCKS, strict=True), ids=NAMES)
 async def test_a_block_of_the_page_runs(name: str, block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs(name)
-    monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
-    litellm = import_litellm()
-    async with RehearsalServer() as server:
-        for variable, value in addresses(server.url).items():
-            monkeypatch.setenv(variable, value)
-        await asyncio.to_thread(exec, block, {})
-    litellm.callbacks = []
+    await run_with_addresses(monkeypatch, lambda: exec(block, {}))
 
 
 def test_the_page_has_a_block_for_every_adapter() -> None:

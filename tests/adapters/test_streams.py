@@ -21,6 +21,7 @@ from workbench.models.engine import import_litellm
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
+pytestmark = pytest.mark.xdist_group("litellm")  # which imports the clients, too
 SAID: list[Any] = [{"role": "user", "content": "hello"}]
 CLAUDE: dict[str, Any] = {"model": "claude-opus-4-5", "max_tokens": 500, "messages": SAID}
 CHAT: dict[str, Any] = {"model": "gpt-4o", "messages": SAID}
@@ -205,7 +206,6 @@ def test_an_awaited_stream_of_litellm_is_recorded_when_it_ends() -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == [[["message", REPLY]], 1]
 
 
-@pytest.mark.xdist_group("litellm")
 async def test_a_stream_of_litellm_that_is_waited_for_is_recorded_at_once() -> None:
     import_litellm()
     planned = plan_litellm(window=16_000)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -308,7 +308,6 @@ def test_a_cut_is_always_within_the_room_and_a_beginning_of_the_text(text: str, 
         assert text.encode()[:kept].decode() in (body, body.removesuffix("\n"))
 
 
-@settings(max_examples=60)
 @given(
     files=st.lists(st.binary(max_size=120) | characters.map(str.encode), min_size=4, max_size=4),
     limit=st.integers(0, 500),

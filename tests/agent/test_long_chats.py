@@ -13,7 +13,12 @@ from workbench.log.session import Session
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("policy", [name for name in PRESETS if name != RECORDED])]
 
 
-@pytest.mark.parametrize("turns", [35, pytest.param(105, marks=pytest.mark.wide)])
+def wide(turns: int) -> object:
+    """So many where all cases run."""
+    return pytest.param(turns, marks=pytest.mark.wide)
+
+
+@pytest.mark.parametrize("turns", [21, wide(105)])
 async def test_many_turns_with_tools_in_a_window_of_12_000(
     session: Session, project: Path, policy: str, turns: int
 ) -> None:
@@ -25,19 +30,21 @@ async def test_many_turns_with_tools_in_a_window_of_12_000(
     assert outcome.requests > 2 * turns
 
 
-async def test_60_turns_in_a_window_of_4_096(session: Session, project: Path, policy: str) -> None:
-    outcome = await hold_chat(session, project, plain_messages(60), 4_096, policy=policy)
+@pytest.mark.parametrize("turns", [24, wide(60)])
+async def test_many_turns_in_a_window_of_4_096(session: Session, project: Path, policy: str, turns: int) -> None:
+    outcome = await hold_chat(session, project, plain_messages(turns), 4_096, policy=policy)
     assert outcome.failures == []
     assert outcome.invalid == []
     assert 2_000 < outcome.largest <= 4_096
 
 
-async def test_60_turns_beside_instructions_that_take_most_of_the_window(
-    session: Session, project: Path, policy: str
+@pytest.mark.parametrize("turns", [24, wide(60)])
+async def test_many_turns_beside_instructions_that_take_most_of_the_window(
+    session: Session, project: Path, policy: str, turns: int
 ) -> None:
     (project / ".git").mkdir()
     (project / "AGENTS.md").write_text(" ".join(["keep"] * 2_884))
-    outcome = await hold_chat(session, project, plain_messages(60, 2), 4_096, policy=policy)
+    outcome = await hold_chat(session, project, plain_messages(turns, 2), 4_096, policy=policy)
     assert outcome.failures == []
     assert outcome.invalid == []
     assert 3_000 < outcome.largest <= 4_096

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
@@ -173,7 +173,6 @@ def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> N
     assert mended.score == 1.0
 
 
-@settings(max_examples=50)
 @given(logs.logs(most=10), logs.texts())
 def test_every_fact_is_kept_or_lost_and_the_score_is_their_share(events: list[Event], summary: str) -> None:
     try:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.drafts import MODEL, appended, compactor, drafted, says, setup, work
@@ -111,7 +111,6 @@ async def test_lost_things_are_put_back_with_one_call() -> None:
     assert every.audit.score == 1.0
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 3), st.integers(5, 99))
 def test_what_is_offered_is_never_refused_for_freeing_too_little(count: int, standing: int, percent: int) -> None:
     """The summary is asked for shorter, where that is enough; otherwise nobody is offered anything."""
@@ -314,7 +313,6 @@ async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pyte
     assert threading.current_thread().name not in threads
 
 
-@settings(max_examples=25)
 @given(st.integers(3, 14), st.integers(1, 60), st.sampled_from(PRESETS))
 def test_a_draft_always_frees_its_share_or_says_that_it_does_not(turns: int, lines: int, policy: str) -> None:
     made = compactor(made=setup(policy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
@@ -208,7 +208,6 @@ def test_patches_name_their_files_and_odd_arguments_name_nothing() -> None:
     assert done.commands == ()
 
 
-@settings(max_examples=60)
 @given(logs.logs(most=12), st.one_of(st.integers(0, 60), st.integers(60, 3_000)), st.one_of(st.just(""), logs.texts()))
 def test_it_is_never_over_its_cap_nor_larger_than_its_source(events: list[Event], cap: int, previous: str) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.deciding import failure
@@ -69,7 +69,6 @@ def test_of_several_later_ranges_the_first_one_replaced_it() -> None:
     assert statuses(log) == [(7, "replaced", 8), (8, "replaced", 9), (9, "standing", None)]
 
 
-@settings(max_examples=50)
 @given(logs(most=16))
 def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) -> None:
     found = read_record(log)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import controls, limits, logs, number, policies
@@ -69,7 +69,6 @@ def decided(draw: st.DrawFn) -> tuple[list[Event], list[Event]]:
     decided="they stay in the log, and the compaction can be undone",
 )
 @requirement("sliding", "log", "the originals are an audit trail, for debugging")
-@settings(max_examples=60)
 @given(decided(), policies(), limits)
 def test_undo_gives_exactly_the_plan_from_before(
     worlds: tuple[list[Event], list[Event]], policy: Policy, budget: Limits
@@ -89,7 +88,6 @@ def test_undo_gives_exactly_the_plan_from_before(
     assert planned(changed(again, redo_change(again))) == planned(log)
 
 
-@settings(max_examples=40)
 @given(logs(most=16), policies(), limits)
 def test_undo_ends_and_what_was_undone_comes_back_in_order(log: list[Event], policy: Policy, budget: Limits) -> None:
     plans = []
@@ -103,7 +101,6 @@ def test_undo_ends_and_what_was_undone_comes_back_in_order(log: list[Event], pol
         assert plan(log, policy, budget, COUNTER) == plans.pop()
 
 
-@settings(max_examples=60)
 @given(logs(most=16))
 def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
     if not any(entry.status != "reverted" for entry in read_record(log).entries):
@@ -119,7 +116,6 @@ def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
     assert [event for event in log if isinstance(event.body, Override)] == overrides
 
 
-@settings(max_examples=50)
 @given(logs(most=16))
 def test_the_tree_holds_every_compaction_once(log: list[Event]) -> None:
     found = read_record(log)

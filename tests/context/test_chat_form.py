@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
@@ -150,7 +150,6 @@ def talks(draw: st.DrawFn) -> list[Event]:
     return number(said)
 
 
-@settings(deadline=None)
 @given(talks(), st.sampled_from(["workbench", "recorded"]))
 def test_whatever_was_said_the_request_is_one_that_their_types_take(log: list[Event], policy: str) -> None:
     body = render_request(plan(log, preset(policy), ROOMY, COUNTER))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
@@ -19,7 +19,6 @@ POLICY = preset("confirm")
 TALK = [UserMessage("why?"), *iterations([words(100), words(200), words(50)]), AssistantMessage("so", "z"), *turns(2)]
 
 
-@settings(max_examples=25)
 @given(logs.logs(), logs.policies(), logs.limits, st.integers(1, 12), st.sampled_from(["pin", "mask", "exclude"]))
 def test_the_parts_add_up_whatever_is_decided(
     log: list[Event], policy: Policy, limits: Limits, at: int, action: OverrideAction
@@ -37,7 +36,6 @@ def test_the_parts_add_up_whatever_is_decided(
         assert found.rewritten == max(0, before.totals.tokens - REPLY_PRIMING - found.first_changed)
 
 
-@settings(max_examples=25)
 @given(logs.logs(), logs.policies(), logs.limits)
 def test_the_same_plan_changes_nothing(log: list[Event], policy: Policy, limits: Limits) -> None:
     made = plan(log, policy, limits, COUNTER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import limits, logs, policies
@@ -229,8 +229,7 @@ def _is_row(event: Event) -> bool:
     return type(event.body).__name__ not in ("Setting", "SlotContent")
 
 
-@settings(max_examples=30)
-@given(logs(), policies(), limits)
+@given(logs(most=14), policies(), limits)
 def test_time_travel_is_planning_a_prefix(log: list[Event], policy: Policy, budget: Limits) -> None:
     for end in range(len(log)):
         rows = plan(log[:end], policy, budget, COUNTER).items

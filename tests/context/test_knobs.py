@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -85,7 +85,6 @@ def named(knob: Knob) -> str:
 
 
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, data: st.DataObject) -> None:
     value = data.draw(valid(knob))
@@ -101,7 +100,6 @@ def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, d
     "layers", "configuration", "a value that is not allowed is refused by name, such as a strategy nobody knows"
 )
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_every_invalid_value_is_refused_with_the_knob_and_what_was_expected(knob: Knob, data: st.DataObject) -> None:
     with pytest.raises(WrongCall) as caught:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from support.logs import limits, logs, number, policies
 from support.talk import COUNTER, iteration, planned, preset, spoken, summary_of
@@ -169,7 +169,6 @@ def test_rows_stand_in_the_order_of_the_request() -> None:
     assert places == sorted(places)
 
 
-@settings(max_examples=50)
 @given(logs(), policies(), limits)
 def test_every_text_that_a_row_shows_is_in_the_request_and_nothing_more(
     log: list[Event], policy: Policy, budget: Limits
@@ -193,7 +192,6 @@ def _texts(content: Any) -> list[str]:
     return [text for text in parts if text.strip()]
 
 
-@settings(max_examples=50)
 @given(logs(most=12), policies(), limits)
 def test_framing_is_what_the_messages_cost_beside_their_content(
     log: list[Event], policy: Policy, budget: Limits

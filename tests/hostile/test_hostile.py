@@ -49,13 +49,12 @@ FEW = {
     "screens": 8,
     "transcripts": 100,
 }
-VOLUME = ("answers", "bodies", "doors", "tls", "cuts", "slow")
-"""Large bodies, many connections and long waits at the proxy, which run where all cases do. Small cases of the same
-rules are in tests/proxy: test_large_bodies, test_unpacking, test_token_server, test_forward_proxy, test_resuming and
-test_server."""
-OTHERS = [name for name in day.ATTACKS if name not in VOLUME]
+VOLUME = ("answers", "bodies", "doors", "tls", "cuts", "sockets", "slow", "homes")
+"""Large bodies, many connections and long waits at the proxy, and folders of many files, which run where all cases do.
+Small cases of the same rules are in tests/proxy: test_large_bodies, test_unpacking, test_token_server,
+test_forward_proxy, test_resuming, test_websockets and test_server; and in tests/live/test_finder."""
 TOGETHER = (
-    *(pytest.param(OTHERS[at::2], id=f"part {at}") for at in range(2)),
+    pytest.param([name for name in day.ATTACKS if name not in VOLUME], id="small"),
     pytest.param(VOLUME, id="volume", marks=pytest.mark.wide),
 )
 """Attacks that share a process: a process for each would mostly import what it needs."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.text import without_surrogates
@@ -52,14 +52,12 @@ def line_of(body: Body) -> str:
     return encode_event(Event(7, "a", 5, body))
 
 
-@settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_every_event_reads_back_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     given_event = data.draw(event)
     assert decode_event(encode_event(given_event)) == given_event
 
 
-@settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     line = encode_event(data.draw(event))
@@ -69,7 +67,6 @@ def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.Se
     assert "\n" not in line
 
 
-@settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_a_settled_event_is_what_its_line_gives(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     settled, line = settle_event(data.draw(event))
@@ -216,7 +213,6 @@ def test_what_could_not_be_read_back_is_never_written(body: Body) -> None:
         line_of(body)
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()))
 def test_a_clean_text_has_utf8_and_differs_only_in_lone_surrogates(text: str) -> None:
     cleaned = without_surrogates(text)
@@ -230,7 +226,6 @@ def test_a_lone_surrogate_becomes_one_replacement_character() -> None:
     assert without_surrogates("\ud83c\udf89") == "🎉"  # the two halves of one character
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(), max_size=20), st.lists(st.text(st.characters()), max_size=3))
 def test_a_settled_event_is_what_its_line_reads_back_as(text: str, values: list[str]) -> None:
     for body in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.log.codec import encode_event
@@ -66,7 +66,6 @@ def test_a_text_that_looks_like_a_reference_is_a_text(store: Store) -> None:
     assert [event.body for event in session.events(after=1)] == [UserMessage(text) for text in lookalikes]
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_small_lines_are_left_alone_and_large_strings_always_leave(
     data: st.DataObject, event: st.SearchStrategy[Event]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.config.folders import WorkFolder
@@ -86,7 +86,6 @@ def test_a_hit_says_where_it_is_and_shows_the_place(library: Store) -> None:
     assert library.search("zurich")[0].snippet == "Where is the Café in Zürich?"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(), max_size=15) | st.text('"*^:(){}+-ANDORNEAR \0\ud800', max_size=12))
 @example('"')
 @example("NEAR(")
@@ -97,7 +96,6 @@ def test_nothing_typed_is_an_error(library: Store, text: str) -> None:
         assert hit.snippet
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=30).filter(lambda text: text.strip()))
 def test_an_event_is_found_by_its_own_text(shared: Store, text: str) -> None:
     delete_all(shared)
@@ -105,7 +103,6 @@ def test_an_event_is_found_by_its_own_text(shared: Store, text: str) -> None:
         assert terms(shared) == [] or [hit.session_id for hit in shared.search(text)] == [session.id]
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_nothing_stays_in_the_index_when_all_is_deleted(
     data: st.DataObject, body: st.SearchStrategy[Body], shared: Store

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -27,7 +27,6 @@ def texts(events: Iterable[Event]) -> list[Content]:
     return [event.body.content for event in events if isinstance(event.body, UserMessage)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_what_was_appended_reads_back_the_same_here_and_elsewhere(
     data: st.DataObject, body: st.SearchStrategy[Body], shared: Store
@@ -45,7 +44,6 @@ def test_what_was_appended_reads_back_the_same_here_and_elsewhere(
 
 
 @given(st.integers(-3, 13), st.none() | st.integers(-3, 13), st.integers(-3, 13))
-@settings(max_examples=150, deadline=None)
 def test_any_page_is_a_slice_of_the_whole(ten: Session, after: int, upto: int | None, n: int) -> None:
     whole = ten.events()
     assert ten.events(after, upto) == [e for e in whole if after < e.seq <= (10 if upto is None else upto)]
@@ -258,7 +256,6 @@ def test_a_damaged_row_is_told_in_one_line(store: Store) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_an_appended_event_is_settled(data: st.DataObject, body: st.SearchStrategy[Body], shared: Store) -> None:
     with shared.create() as session:
         for event in session.append(*data.draw(st.lists(body, max_size=3))):

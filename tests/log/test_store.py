@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import Refused, WrongCall
@@ -162,7 +162,6 @@ class TestRenaming:
 class TestForking:
     """A copy up to an event."""
 
-    @settings(max_examples=25, deadline=None)
     @given(data=st.data())
     def test_a_fork_is_a_prefix_and_then_goes_its_own_way(
         self, data: st.DataObject, body: st.SearchStrategy[Body], shared: Store
@@ -244,7 +243,6 @@ class TestDeleting:
 class TestExportAndImport:
     """The same log, byte for byte."""
 
-    @settings(max_examples=30, deadline=None)
     @given(data=st.data())
     def test_there_and_back(
         self, data: st.DataObject, body: st.SearchStrategy[Body], shared: Store, elsewhere: Store

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 import splintr
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -60,7 +60,6 @@ def without_splintr(loading_anew: None, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("tokenizer", REAL)
 @given(text=st.text())
 @example("<EOT><|endoftext|> ½ ﬁ … ，e\u0301 \r\n\n  x")
-@settings(max_examples=200, deadline=None)
 def test_counts_are_those_of_the_makers(reference: Reference, tokenizer: str, text: str) -> None:
     encoder = encoders.load_encoder(tokenizer)
     assert encoder is not None
@@ -112,7 +111,6 @@ def quick(tokenizer: str) -> encoders.QuickEncoder:
 
 @pytest.mark.parametrize("tokenizer", OPENAI)
 @given(text=hard_texts)
-@settings(max_examples=400, deadline=None)
 def test_splintr_gives_tiktokens_ids(reference: Reference, tokenizer: str, text: str) -> None:
     ids = reference[tokenizer](text)
     encoder = quick(tokenizer)
@@ -175,7 +173,6 @@ def test_tiktoken_takes_over_where_splintr_cannot_be_used(
 
 @pytest.mark.parametrize("tokenizer", [*REAL, "rough"])
 @given(text=st.text(st.sampled_from("abc \n😀好é½ﬁ…，e\u0301가각\u1100"), max_size=40), tokens=st.integers(1, 20))
-@settings(max_examples=200, deadline=None)
 def test_ends_heads_and_tails_lie_on_characters_and_go_up(tokenizer: str, text: str, tokens: int) -> None:
     encoder = encoders.load_encoder(tokenizer)
     assert encoder is not None

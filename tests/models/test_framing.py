@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.openai_reports import CALLS, MESSAGES, TOOLS, Json, Report, said
@@ -179,7 +179,6 @@ json_values = st.recursive(
 
 
 @given(definition=json_values)
-@settings(max_examples=200, deadline=None)
 def test_no_definition_is_an_error(definition: Any) -> None:
     assert count_tool(O200K, json.dumps(definition)).tokens >= 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -104,7 +104,6 @@ def test_adding_event_by_event_gives_the_same_as_reading_all(log: list[Body], da
 
 
 @given(log=bodies)
-@settings(max_examples=200)
 def test_a_calibration_is_always_bounded_and_explained(log: list[Body]) -> None:
     account = ledger(*log)
     for model in ("paid", "plain", "mystery", "never asked"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.models import text_pieces
@@ -55,7 +55,6 @@ TOKENIZERS = ["o200k_base", "cl100k_base", "claude"]
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @given(text=nasty_texts)
 @example("don't stop\n/path a1b2。你，好")
-@settings(max_examples=400, deadline=None)
 def test_the_counts_between_all_places_add_up_to_the_count_of_the_whole(
     reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str
 ) -> None:
@@ -95,7 +94,6 @@ texts_with_runs = st.lists(st.one_of(runs, st.sampled_from(NASTY)), max_size=25)
 
 
 @given(text=texts_with_runs, size=sizes)
-@settings(max_examples=200, deadline=None)
 def test_pieces_are_bounded_and_join_to_the_text(text: str, size: tuple[int, int]) -> None:
     index = measure(text, size)
     assert index.offsets[0] == 0
@@ -104,7 +102,6 @@ def test_pieces_are_bounded_and_join_to_the_text(text: str, size: tuple[int, int
 
 
 @given(text=texts_with_runs, size=sizes)
-@settings(max_examples=200, deadline=None)
 def test_a_cut_that_is_not_hard_is_a_place(text: str, size: tuple[int, int]) -> None:
     index = measure(text, size)
     places = {found.start() for found in text_pieces.PLACE.finditer(text)}
@@ -113,7 +110,6 @@ def test_a_cut_that_is_not_hard_is_a_place(text: str, size: tuple[int, int]) -> 
 
 
 @given(text=texts_with_runs, size=sizes, data=st.data())
-@settings(max_examples=200, deadline=None)
 def test_a_prefix_has_the_hard_cuts_of_the_text(text: str, size: tuple[int, int], data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(text)))
     whole, prefix = measure(text, size), measure(text[:length], size)
@@ -122,7 +118,6 @@ def test_a_prefix_has_the_hard_cuts_of_the_text(text: str, size: tuple[int, int]
 
 
 @given(text=texts_with_runs, size=sizes)
-@settings(max_examples=200, deadline=None)
 def test_a_suffix_from_a_cut_has_the_hard_cuts_of_the_text(text: str, size: tuple[int, int]) -> None:
     whole = measure(text, size)
     for start in whole.offsets:

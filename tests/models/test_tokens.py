@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -74,7 +74,6 @@ def test_a_long_text_counts_as_a_whole(reference: dict[str, Callable[[str], list
 
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "claude"])
 @given(text=odd_texts, size=sizes)
-@settings(max_examples=150, deadline=None)
 def test_a_count_that_says_exact_is_exact(
     reference: dict[str, Callable[[str], list[int]]], tokenizer: str, text: str, size: tuple[int, int]
 ) -> None:
@@ -88,7 +87,6 @@ def test_a_count_that_says_exact_is_exact(
 @pytest.mark.parametrize("tokenizer", ALL)
 @pytest.mark.parametrize("known", [True, False])
 @given(text=odd_texts, limit=st.integers(-1, 40), size=sizes)
-@settings(max_examples=150, deadline=None)
 def test_heads_and_tails_are_never_over_their_limit(
     tokenizer: str, known: bool, text: str, limit: int, size: tuple[int, int]
 ) -> None:
@@ -166,7 +164,6 @@ def test_half_a_character_counts_as_the_replacement_character() -> None:
 
 @pytest.mark.parametrize("tokenizer", ALL)
 @given(text=odd_texts, size=sizes)
-@settings(max_examples=120, deadline=None)
 def test_spans_join_to_the_text(tokenizer: str, text: str, size: tuple[int, int]) -> None:
     with pieces_of(size):
         spans = fresh(tokenizer).spans(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.tokens import counter_named
@@ -10,7 +10,6 @@ from workbench.models.tokens import counter_named
 PIECES = st.sampled_from(["word ", "x=1;\n", "測試，", "  ", "\n", "/", "🙂", "don't ", "12345", "[a]", "\t", "aaaa"])
 
 
-@settings(max_examples=150)
 @given(st.lists(PIECES, min_size=1, max_size=12), st.data(), st.sampled_from(["o200k_base", "cl100k_base", "claude"]))
 def test_a_joined_count_is_the_count_of_the_joined_text(parts: list[str], data: st.DataObject, name: str) -> None:
     text = "".join(parts) * 400

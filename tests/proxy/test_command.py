@@ -25,14 +25,18 @@ from workbench.log.store import Store
 from workbench.proxy.routes import ProxySettings, Upstreams
 
 
+def left_behind(data: Path) -> list[Path]:
+    """What a proxy keeps while it runs."""
+    return [*data.glob("proxy-*"), *(data / "proxies").iterdir()]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path, ending: signal.Signals) -> None:
+def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path) -> None:
     with started(tmp_path, "--to", "rehearsal") as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert "rehearsal" in asked(address)
-        process.send_signal(ending)
+        process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=GIVE_UP)
         assert (process.returncode, errors) == (0, "")
     with Store.open(tmp_path / "data" / "workbench.db") as store:
@@ -40,7 +44,9 @@ def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path, endi
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGHUP, *(pytest.param(each, marks=pytest.mark.wide) for each in (signal.SIGINT, signal.SIGTERM))]
+)
 def test_whoever_has_read_the_address_can_end_it_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
     with started(tmp_path, "--to", "rehearsal") as process:
         assert process.stdout is not None
@@ -48,17 +54,7 @@ def test_whoever_has_read_the_address_can_end_it_cleanly(tmp_path: Path, ending:
         process.send_signal(ending)
         _, errors = process.communicate(timeout=GIVE_UP)
     assert (process.returncode, errors) == (0, "")
-    assert not [*(tmp_path / "data").glob("proxy-*"), *(tmp_path / "data" / "proxies").iterdir()]
-
-
-@pytest.mark.long
-def test_json_says_where_and_how(tmp_path: Path) -> None:
-    with started(tmp_path, "--to", "http://127.0.0.1:9/v1", "--json") as process:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-    assert told["address"].startswith("http://127.0.0.1:")
-    assert told["dialects"] == ["chat", "responses", "anthropic", "gemini", "ollama"]
-    assert told["to"]["openai"] == "http://127.0.0.1:9/v1"
+    assert left_behind(tmp_path / "data") == []
 
 
 CLIENT = """
@@ -72,24 +68,19 @@ sys.exit(3)
 """
 
 
-@pytest.mark.long
-def test_a_command_is_started_with_the_right_settings_and_ends_it(tmp_path: Path) -> None:
-    with started(tmp_path, "--to", "rehearsal", "--", sys.executable, "-c", CLIENT) as process:
-        out, errors = process.communicate(timeout=GIVE_UP)
-    assert process.returncode == 3
+def test_a_command_is_started_with_the_right_settings_and_ends_it(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "--to", "rehearsal", "--", sys.executable, "-c", CLIENT]) == 3
+    out, errors = capfd.readouterr()
     assert errors == ""
     assert out.splitlines()[0].startswith("http://127.0.0.1:")
     assert "rehearsal model" in out
-    with Store.open(tmp_path / "data" / "workbench.db") as store:
+    with Store.open() as store:
         assert [info.folder for info in store.list()] == [os.getcwd()]
 
 
-@pytest.mark.long
-def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with started(tmp_path, "--to", "rehearsal", "--", "no-such-agent") as process:
-        _, errors = process.communicate(timeout=GIVE_UP)
-    assert process.returncode == 2
-    assert errors == "workbench: no-such-agent: cannot be started: No such file or directory\n"
+def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "--to", "rehearsal", "--", "no-such-agent"]) == 2
+    assert capfd.readouterr().err == "workbench: no-such-agent: cannot be started: No such file or directory\n"
 
 
 @pytest.mark.parametrize("to", ["nowhere", "ftp://x", "http://", "http://a host"])
@@ -118,26 +109,28 @@ def test_where_nothing_can_be_stored_the_agent_works_all_the_same(tmp_path: Path
     assert "not recorded" in errors
 
 
-@pytest.mark.long
-def test_a_command_that_asks_nothing_is_told_so_and_why(tmp_path: Path) -> None:
-    with started(tmp_path, "--to", "rehearsal", "--", "true") as process:
-        _, errors = process.communicate(timeout=GIVE_UP)
-    assert process.returncode == 0
+def test_a_command_that_asks_nothing_is_told_so_and_why(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "--to", "rehearsal", "--", "true"]) == 0
+    errors = capfd.readouterr().err
     assert errors.startswith("workbench proxy: no request of true passed here, and nothing was recorded: it may")
 
 
 @pytest.mark.long
-def test_on_a_terminal_each_request_is_a_line_without_its_query(tmp_path: Path) -> None:
+def test_on_a_terminal_each_request_is_a_line_without_its_query_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     ours, its = os.openpty()
-    own = {**os.environ, "WORKBENCH_DATA_DIR": str(tmp_path / "data"), "WORKBENCH_CONFIG_DIR": str(tmp_path)}
+    data = tmp_path / "data"
+    own = {**os.environ, "WORKBENCH_DATA_DIR": str(data), "WORKBENCH_CONFIG_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "workbench", "proxy", "--to", "rehearsal"]
-    with subprocess.Popen(command, env=own, stdout=its) as process, os.fdopen(ours) as screen:
+    with subprocess.Popen(command, env=own, stdout=its, stderr=subprocess.PIPE) as process, os.fdopen(ours) as screen:
         os.close(its)
         address = screen.readline().strip()
         urllib.request.urlopen(f"{address}/v1/models?key=secret", timeout=GIVE_UP).read()
         line = next(line for line in screen if "/v1/models" in line and "GET" in line)
-        process.terminate()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=GIVE_UP)
     assert re.fullmatch(r"\d\d:\d\d:\d\d openai: GET /v1/models: 200, \d+\.\d s\n", line)
+    assert (process.returncode, errors) == (0, b"")
+    assert left_behind(data) == []
 
 
 @pytest.mark.long
@@ -156,10 +149,7 @@ def test_what_a_killed_proxy_left_is_removed_at_the_next_start(tmp_path: Path) -
             assert len([*data.glob("proxy-*")]) == 2, "that of the one that runs stays"
 
 
-@pytest.mark.parametrize("place", ["--to", "variable"])
-async def test_a_password_in_an_address_is_used_and_shown_nowhere(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_json_says_where_and_how_and_a_password_in_an_address_is_used_and_shown_nowhere(tmp_path: Path) -> None:
     seen: list[str] = []
 
     async def told(incoming: web.Request) -> web.Response:
@@ -168,8 +158,7 @@ async def test_a_password_in_an_address_is_used_and_shown_nowhere(
 
     async with serving(told) as url:
         secret = url.replace("http://", "http://me:pass%40word@")
-        monkeypatch.setenv("OPENAI_BASE_URL", secret)
-        with started(tmp_path, "--json", *(["--to", secret] if place == "--to" else [])) as process:
+        with started(tmp_path, "--json", "--to", secret) as process:
             assert process.stdout is not None
             first = await asyncio.to_thread(process.stdout.readline)
             said = await asyncio.to_thread(asked, json.loads(first)["address"])
@@ -178,7 +167,17 @@ async def test_a_password_in_an_address_is_used_and_shown_nowhere(
     assert said == "hi"
     assert seen == ["Basic " + base64.b64encode(b"me:pass@word").decode()]
     assert "pass" not in first + out + errors
-    assert json.loads(first)["to"]["openai"] == url
+    about = json.loads(first)
+    assert about["address"].startswith("http://127.0.0.1:")
+    assert about["dialects"] == ["chat", "responses", "anthropic", "gemini", "ollama"]
+    assert about["to"]["openai"] == url
+
+
+def test_a_password_in_a_variable_is_used_and_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:pass%40word@host/v1")
+    upstreams = Upstreams()
+    assert upstreams.authorization("openai") == "Basic " + base64.b64encode(b"me:pass@word").decode()
+    assert upstreams.listed()["openai"] == "http://host/v1"
 
 
 def test_a_password_in_a_wrong_address_is_not_shown() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from proxy.conftest import Recording, answered, called, claude, result, said, user
+from support.random_cases import few_cases
 from workbench.log.events import Body, Setting, UserMessage
 from workbench.log.store import Store
 from workbench.proxy.sessions import OpenRequest
@@ -107,7 +108,7 @@ def run(store: Store, steps: list[Step], ends: set[int]) -> list[list[Body]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@few_cases(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_wherever_the_proxy_ended_the_log_is_that_of_one_run(kind: str, data: st.DataObject, tmp_path: Path) -> None:
     steps = KINDS[kind]()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from session.one_story import story
+from support.random_cases import few_cases
 from support.recordings import file_cases
 from tui.recorded.long_run import as_file, as_session, run
 from workbench.sources.services import Services
@@ -32,7 +33,7 @@ async def test_they_agree_on_real_files(services: Services, path: Path, capsys: 
     await story(services, f"{path}#1" if several else str(path), capsys)
 
 
-@settings(max_examples=6, suppress_health_check=[*HealthCheck])
+@few_cases(suppress_health_check=[*HealthCheck])
 @given(steps=st.integers(2, 14), window=st.sampled_from([None, 9_000, 30_000]))
 async def test_they_agree_at_every_length(
     steps: int, window: int | None, services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]

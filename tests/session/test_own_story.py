@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from session.moments import check_moment, figures, travel
 from session.one_story import compact_and_undo, sent
 from session.own_sessions import ACTIONS, POLICIES, SAID, WINDOW, Wire, act, begun, say, work, write_files
+from support.random_cases import few_cases
 from tui.play import Watcher, opened, until
 from tui.recorded.long_run import as_session, run
 from workbench.sources.services import Services
@@ -76,7 +77,7 @@ async def test_a_session_of_each_preset(
         await check_moments(services, on, [31], ref, wire, capsys)
 
 
-@settings(max_examples=8, suppress_health_check=[*HealthCheck])
+@few_cases(suppress_health_check=[*HealthCheck])
 @example(
     actions=[("say", SAID[0]), ("say", SAID[2]), ("say", SAID[3]), ("say", SAID[3]), ("policy", "codex")], share=0.0
 )

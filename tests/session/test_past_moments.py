@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from session.moments import check_moment, figures, travel
 from session.one_story import sent
+from support.random_cases import few_cases
 from support.recordings import file_cases
 from tui.play import Watcher, opened
 from tui.recorded.long_run import as_file, as_session, run
@@ -36,7 +37,7 @@ async def check_moments(
     await travel(on, first)
 
 
-@settings(max_examples=12, suppress_health_check=[*HealthCheck])
+@few_cases(suppress_health_check=[*HealthCheck])
 @given(
     steps=st.integers(2, 14),
     share=st.floats(0, 1),

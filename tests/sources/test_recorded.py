@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import logs
@@ -155,8 +155,7 @@ def test_rows_and_what_is_in_none_add_up_to_the_report() -> None:
     assert [each.tokens + (each.unattributed or 0) for each in session.listed] == [1_000, 1_200]
 
 
-@settings(max_examples=25)
-@given(logs(), st.lists(st.integers(1, 300_000), min_size=1, max_size=5))
+@given(logs(most=14), st.lists(st.integers(1, 300_000), min_size=1, max_size=5))
 def test_for_every_request_of_any_log_rows_and_remainder_are_the_report(log: list[Event], sizes: list[int]) -> None:
     bodies: list[Body] = []
     for number, event in enumerate(log):
@@ -370,7 +369,6 @@ def test_where_all_of_a_request_is_held_the_factor_leaves_no_negative_part() -> 
     assert abs(made.calibration.rest) < 500
 
 
-@settings(max_examples=30)
 @given(logs(), st.lists(st.integers(0, 50_000), max_size=12), st.data())
 def test_a_moment_has_one_size_whoever_asks(events: list[Event], reports: list[int], data: st.DataObject) -> None:
     bodies = [event.body for event in events]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import logs
@@ -27,9 +27,8 @@ def source_of(log: list[Event], sizes: list[int]) -> Source:
     return as_source("file", events, is_file=True)
 
 
-@settings(max_examples=40)
 @given(
-    logs(),
+    logs(most=14),
     st.lists(st.integers(1, 300_000), min_size=1, max_size=5),
     st.sampled_from([RECORDED, "workbench"]),
     st.booleans(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from itertools import permutations
+from typing import Literal, TypeVar, get_args
 
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     Compaction,
+    Content,
     Event,
     Failure,
     ImagePart,
@@ -44,6 +46,8 @@ from workbench.log.events import (
     UserMessage,
 )
 
+T = TypeVar("T")
+
 WORDS = (
     "alpha",
     "beta",
@@ -64,98 +68,158 @@ def number(bodies: Sequence[Body]) -> list[Event]:
     return [Event(seq, f"e{seq:05d}", 1_700_000_000_000 + seq, body) for seq, body in enumerate(bodies, 1)]
 
 
-@st.composite
-def texts(draw: st.DrawFn) -> str:
+class Choices:
+    """Many small choices out of bytes that hypothesis drew at once: to draw each of them takes most of a test's time.
+
+    Zeros choose the first option, so that logs which break a rule still get smaller.
+    """
+
+    def __init__(self, drawn: bytes) -> None:
+        self._left = int.from_bytes(drawn, "big")
+
+    def below(self, count: int) -> int:
+        """A number from 0."""
+        self._left, chosen = divmod(self._left, count)
+        return chosen
+
+    def between(self, least: int, most: int) -> int:
+        """A number of this range, with both ends."""
+        return least + self.below(most - least + 1)
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of these."""
+        return options[self.below(len(options))]
+
+    def maybe(self) -> bool:
+        """Half of the time."""
+        return self.below(2) == 1
+
+
+def choices(size: int = 64) -> st.SearchStrategy[Choices]:
+    """Enough for the largest body, unless a size in bytes is given."""
+    return st.binary(min_size=size, max_size=size).map(Choices)
+
+
+def _text(chosen: Choices) -> str:
     """Mostly short; sometimes empty, blank, very long, or of many lines."""
-    word = draw(st.sampled_from(WORDS))
-    shape = draw(st.integers(0, 9))
-    if shape == 0:
-        return draw(st.sampled_from(["", " ", "\n\t"]))
-    if shape == 1:
-        return f"{word} " * draw(st.integers(50, 600))
-    if shape == 2:
-        return f"{word}\n" * draw(st.integers(5, 400))
-    if shape == 3:
-        return word * draw(st.integers(1, 300))
-    return " ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12)))
+    shape, word = chosen.below(10), chosen.pick(WORDS)
+    match shape:
+        case 0:
+            return chosen.pick(["", " ", "\n\t"])
+        case 1:
+            return f"{word} " * chosen.between(50, 600)
+        case 2:
+            return f"{word}\n" * chosen.between(5, 400)
+        case 3:
+            return word * chosen.between(1, 300)
+    return " ".join(chosen.pick(WORDS) for _ in range(chosen.between(1, 12)))
 
 
-contents = st.one_of(
-    texts(),
-    texts(),
-    texts(),
-    st.builds(lambda text: (TextPart(text), ImagePart("https://example.org/a.png", "low")), texts()),
-    st.builds(lambda a, b: (TextPart(a), TextPart(b)), texts(), texts()),
+def texts() -> st.SearchStrategy[str]:
+    """A text of any shape."""
+    return choices(8).map(_text)
+
+
+def _content(chosen: Choices) -> Content:
+    match chosen.below(5):
+        case 3:
+            return (TextPart(_text(chosen)), ImagePart("https://example.org/a.png", "low"))
+        case 4:
+            return (TextPart(_text(chosen)), TextPart(_text(chosen)))
+    return _text(chosen)
+
+
+CALL_IDS = ("a", "b", "c", "d", "e", "")
+TOOLS = ("read_file", "run_command")
+ARGUMENTS = ('{"path": "a.py"}', "{}", "", "  ", "not json", "[1]", '{"q": "' + "x" * 300 + '"}')
+REPLIES = ("", "r1", "r2", "r3")
+CUTS = (
+    None,
+    None,
+    None,
+    AgentCut("truncated", "Codex", "29,210 tokens before", 29_210),
+    AgentCut("masked", "SWE-agent"),
 )
-call_ids = st.sampled_from(["a", "b", "c", "d", "e", ""])
-tools = st.sampled_from(["read_file", "run_command"])
-arguments = st.sampled_from(['{"path": "a.py"}', "{}", "", "  ", "not json", "[1]", '{"q": "' + "x" * 300 + '"}'])
-replies = st.sampled_from(["", "r1", "r2", "r3"])
-cuts = st.sampled_from(
-    [None, None, None, AgentCut("truncated", "Codex", "29,210 tokens before", 29_210), AgentCut("masked", "SWE-agent")]
-)
-
-conversation: st.SearchStrategy[Body] = st.one_of(
-    st.builds(UserMessage, contents, st.sampled_from(["", "", "ann"]), cuts),
-    st.builds(AssistantMessage, contents, replies),
-    st.builds(ToolCall, call_ids, tools, arguments, replies),
-    st.builds(ToolCall, call_ids, tools, arguments, replies),
-    st.builds(ToolResult, call_ids, contents, tools),
-    st.builds(ToolResult, call_ids, contents, tools, cut=cuts),
-    st.builds(Reasoning, texts(), replies),
-    st.builds(SystemMessage, contents, st.sampled_from(["system", "developer"])),
-    st.sampled_from(
-        [
-            Usage("gpt-4o", 10, 12),
-            Snapshot("abc", "/project"),
-            Failure("rate_limit", "wait"),
-            Setting("title", "x"),
-            Unknown("telepathy", {"v": 2}),
-        ]
-    ),
+OTHERS: tuple[Body, ...] = (
+    Usage("gpt-4o", 10, 12),
+    Snapshot("abc", "/project"),
+    Failure("rate_limit", "wait"),
+    Setting("title", "x"),
+    Unknown("telepathy", {"v": 2}),
 )
 
 
-@st.composite
-def iterations(draw: st.DrawFn) -> list[Body]:
+def _body(chosen: Choices) -> Body:
+    """An event of a conversation that need not be well-formed."""
+    match chosen.below(9):
+        case 0:
+            return UserMessage(_content(chosen), chosen.pick(["", "", "ann"]), chosen.pick(CUTS))
+        case 1:
+            return AssistantMessage(_content(chosen), chosen.pick(REPLIES))
+        case 2 | 3:
+            return ToolCall(chosen.pick(CALL_IDS), chosen.pick(TOOLS), chosen.pick(ARGUMENTS), chosen.pick(REPLIES))
+        case 4:
+            return ToolResult(chosen.pick(CALL_IDS), _content(chosen), chosen.pick(TOOLS))
+        case 5:
+            return ToolResult(chosen.pick(CALL_IDS), _content(chosen), chosen.pick(TOOLS), cut=chosen.pick(CUTS))
+        case 6:
+            return Reasoning(_text(chosen), chosen.pick(REPLIES))
+        case 7:
+            role: Literal["system", "developer"] = "developer" if chosen.maybe() else "system"
+            return SystemMessage(_content(chosen), role)
+    return chosen.pick(OTHERS)
+
+
+def _iteration(chosen: Choices) -> list[Body]:
     """One well-formed reply with parallel calls, some of which may lack their result."""
-    reply = f"n{draw(st.integers(0, 10**6))}"
-    count = draw(st.integers(1, 3))
+    reply = f"n{chosen.below(10**6)}"
+    count = chosen.between(1, 3)
+    answers = count if chosen.below(6) else count - 1
     ids = [f"{reply}.{index}" for index in range(count)]
-    text: list[Body] = [AssistantMessage(draw(contents), reply)] if draw(st.booleans()) else []
-    calls: list[Body] = [ToolCall(each, draw(tools), draw(arguments), reply) for each in ids]
-    answered = draw(st.permutations(ids))[: count if draw(st.integers(0, 5)) else count - 1]
-    return [*text, *calls, *(ToolResult(each, draw(contents), "", cut=draw(cuts)) for each in answered)]
+    bodies: list[Body] = [ToolCall(each, chosen.pick(TOOLS), chosen.pick(ARGUMENTS), reply) for each in ids]
+    if chosen.maybe():
+        bodies.insert(0, AssistantMessage(_content(chosen), reply))
+    for each in chosen.pick(list(permutations(ids)))[:answers]:
+        bodies.append(ToolResult(each, _content(chosen), "", cut=chosen.pick(CUTS)))
+    return bodies
 
 
-@st.composite
-def controls(draw: st.DrawFn, bodies: Sequence[Body]) -> Body:
-    """An event that decides about earlier ones, half of the time about the last turn or about the last decision."""
+def iterations() -> st.SearchStrategy[list[Body]]:
+    """Replies with their calls and results."""
+    return choices().map(_iteration)
+
+
+def _control(chosen: Choices, bodies: Sequence[Body]) -> Body:
     length = max(len(bodies), 1)
-    opened = max((seq for seq, body in enumerate(bodies, 1) if isinstance(body, UserMessage)), default=1)
     decided = [seq for seq, body in enumerate(bodies, 1) if isinstance(body, (Override, Compaction, Revert))]
-    seq = st.integers(1, length)
-    if draw(st.booleans()):
-        seq = st.one_of(st.just(opened), st.integers(opened, length))
-    first, last = sorted((draw(seq), draw(seq)))
-    match draw(st.integers(0, 9)):
+    start, opened = 1, 0
+    if chosen.maybe():
+        start = opened = max((seq for seq, body in enumerate(bodies, 1) if isinstance(body, UserMessage)), default=1)
+
+    def seq() -> int:
+        return opened if opened and chosen.maybe() else chosen.between(start, length)
+
+    first, last = sorted((seq(), seq()))
+    match chosen.below(10):
         case 0 | 1:
-            kept = tuple(
-                KeptEvent(at, draw(st.sampled_from([None, "shortened"])))
-                for at in sorted(draw(st.sets(st.integers(first, last), max_size=2)))
-            )
-            place: Literal["start", "end"] = draw(st.sampled_from(["start", "end"]))
-            answer = draw(st.sampled_from(["", "Understood."]))
+            among = {chosen.between(first, last) for _ in range(chosen.below(3))}
+            kept = tuple(KeptEvent(at, chosen.pick([None, "shortened"])) for at in sorted(among))
+            place: Literal["start", "end"] = "end" if chosen.maybe() else "start"
+            answer = chosen.pick(["", "Understood."])
             return Compaction(first, last, "what happened so far", kept, place, "[summary] ", answer)
         case 2 | 3:
-            return Revert(draw(st.sampled_from([*decided[-1:], draw(seq)])))
+            return Revert(chosen.pick([*decided[-1:], seq()]))
         case 4:
-            slot: Slot = draw(st.sampled_from(get_args(Slot)))
-            text = '{"type":"function","function":{"name":"f","parameters":{}}}' if slot == "tools" else draw(texts())
-            return SlotContent(slot, draw(st.sampled_from(["one", "two"])), text)
-        case _:
-            action: OverrideAction = draw(st.sampled_from(get_args(OverrideAction)))
-            return Override(action, first, last)
+            slot: Slot = chosen.pick(get_args(Slot))
+            text = '{"type":"function","function":{"name":"f","parameters":{}}}' if slot == "tools" else _text(chosen)
+            return SlotContent(slot, chosen.pick(["one", "two"]), text)
+    action: OverrideAction = chosen.pick(get_args(OverrideAction))
+    return Override(action, first, last)
+
+
+def controls(bodies: Sequence[Body]) -> st.SearchStrategy[Body]:
+    """An event that decides about earlier ones, half of the time about the last turn or about the last decision."""
+    return choices().map(lambda chosen: _control(chosen, bodies))
 
 
 @st.composite
@@ -164,58 +228,60 @@ def logs(draw: st.DrawFn, most: int = 30) -> list[Event]:
     bodies: list[Body] = []
     tidy = draw(st.booleans())
     for _ in range(draw(st.integers(0, most))):
-        kind = draw(st.integers(0, 9))
+        chosen = draw(choices())
+        kind = chosen.below(10)
         if kind == 0 and bodies:
-            bodies.append(draw(controls(bodies)))
+            bodies.append(_control(chosen, bodies))
         elif kind <= 4 or tidy:
-            if draw(st.booleans()):
-                bodies.append(UserMessage(draw(contents)))
-            bodies.extend(draw(iterations()))
+            if chosen.maybe():
+                bodies.append(UserMessage(_content(chosen)))
+            bodies.extend(_iteration(chosen))
         else:
-            bodies.append(draw(conversation))
+            bodies.append(_body(chosen))
     for _ in range(draw(st.integers(0, 3)) if bodies else 0):
         bodies.append(draw(controls(bodies)))
     return number(bodies)
 
 
-@st.composite
-def policies(draw: st.DrawFn) -> Policy:
-    """Any sensible combination of knobs."""
+def _policy(chosen: Choices) -> Policy:
     truncation = TruncationPolicy(
-        strategy=draw(st.sampled_from(["none", "head", "tail", "both", "lines"])),
-        max_tokens=draw(st.sampled_from([1, 5, 30, 100, 1000])),
-        max_lines=draw(st.sampled_from([1, 4, 20])),
-        head_lines=draw(st.integers(0, 10)),
-        tail_lines=draw(st.integers(0, 10)),
-        max_bytes=draw(st.sampled_from([1, 40, 200, 2000])),
-        count_header=draw(st.booleans()),
-        tools={"read_file": ToolTruncation(max_tokens=50)} if draw(st.booleans()) else {},
+        strategy=chosen.pick(["none", "head", "tail", "both", "lines"]),
+        max_tokens=chosen.pick([1, 5, 30, 100, 1000]),
+        max_lines=chosen.pick([1, 4, 20]),
+        head_lines=chosen.between(0, 10),
+        tail_lines=chosen.between(0, 10),
+        max_bytes=chosen.pick([1, 40, 200, 2000]),
+        count_header=chosen.maybe(),
+        tools={"read_file": ToolTruncation(max_tokens=50)} if chosen.maybe() else {},
     )
     masking = MaskingPolicy(
-        keep_first=draw(st.integers(0, 2)),
-        keep_last=draw(st.integers(0, 3)),
-        scope=draw(st.sampled_from(["turn", "session"])),
-        batch_tokens=draw(st.sampled_from([0, 50, 500])),
-        batch_ratio=draw(st.sampled_from([0.0, 0.1])),
-        min_tokens=draw(st.sampled_from([0, 20])),
+        keep_first=chosen.between(0, 2),
+        keep_last=chosen.between(0, 3),
+        scope=chosen.pick(["turn", "session"]),
+        batch_tokens=chosen.pick([0, 50, 500]),
+        batch_ratio=chosen.pick([0.0, 0.1]),
+        min_tokens=chosen.pick([0, 20]),
     )
     history = HistoryPolicy(
-        mode=draw(st.sampled_from(["whole", "fit", "fit"])),
-        max_tokens=draw(st.sampled_from([0, 50, 400])),
-        resident_messages=draw(st.sampled_from([0, 3, 10])),
-        notice=draw(st.booleans()),
-        turn_first=draw(st.booleans()),
+        mode=chosen.pick(["whole", "fit", "fit"]),
+        max_tokens=chosen.pick([0, 50, 400]),
+        resident_messages=chosen.pick([0, 3, 10]),
+        notice=chosen.maybe(),
+        turn_first=chosen.maybe(),
     )
-    turn = TurnPolicy(drop_groups=draw(st.booleans()))
+    turn = TurnPolicy(drop_groups=chosen.maybe())
     return replace(Policy(), truncation=truncation, masking=masking, history=history, turn=turn)
 
 
-limits = st.builds(
-    lambda window, reserve, margin, least: Limits(
-        window, "option", window * reserve // 100, window * margin // 100, least
-    ),
-    st.sampled_from([60, 300, 1_000, 4_000, 100_000]),
-    st.integers(0, 30),
-    st.integers(0, 10),
-    st.sampled_from([1, 50, NO_LIMIT]),
-)
+def policies() -> st.SearchStrategy[Policy]:
+    """Any sensible combination of knobs."""
+    return choices(16).map(_policy)
+
+
+def _limits(chosen: Choices) -> Limits:
+    window = chosen.pick([60, 300, 1_000, 4_000, 100_000])
+    reserve, margin = chosen.between(0, 30), chosen.between(0, 10)
+    return Limits(window, "option", window * reserve // 100, window * margin // 100, chosen.pick([1, 50, NO_LIMIT]))
+
+
+limits = choices(4).map(_limits)

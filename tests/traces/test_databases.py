@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
@@ -82,7 +82,6 @@ def test_every_format_is_tried() -> None:
     assert [each.name for each in DATABASES] == list(COLUMNS)
 
 
-@settings(max_examples=150)
 @given(databases())
 def test_a_database_is_read_or_refused_in_words(tables: Tables) -> None:
     logs: list[Any] = []

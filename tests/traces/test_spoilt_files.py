@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.talk import COUNTER, ROOMY, preset
@@ -138,7 +138,6 @@ def spoilt(draw: st.DrawFn) -> Any:
     return _mixed(draw, draw(st.sampled_from([*SAMPLES.values(), *LONGER])))
 
 
-@settings(max_examples=150)
 @given(anything | spoilt(), st.booleans())
 def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value: Any, lines: bool) -> None:
     """Whatever is read can be stored, and its request is one that providers take."""

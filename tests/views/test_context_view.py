@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from support import logs
 from support.talk import iteration, words
@@ -104,7 +104,6 @@ def test_a_transcript_has_a_request_where_a_reply_begins() -> None:
     assert requests([]) == []
 
 
-@settings(max_examples=25)
 @given(logs.logs())
 def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
     found = RequestMarks()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from support.logs import logs
 from workbench.config.settings import Settings
@@ -176,7 +176,6 @@ def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:
     assert (one.result, other.result) == (None, "done")
 
 
-@settings(max_examples=40)  # each plans a log
 @given(logs())
 def test_an_entry_is_found_by_its_event_and_stands_as_its_row_says(events: list[Event]) -> None:
     plan = SETUP.plan(events)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.agent.tools.walk import OutOfTime, walk_folder
@@ -51,7 +51,6 @@ rules = st.lists(rule, max_size=5).map("\n".join)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
-@settings(max_examples=40)
 @given(files, rules, rules)
 def test_a_walk_shows_the_files_that_git_would_add(paths: list[str], above: str, below: str) -> None:
     with TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import logs, number
@@ -159,7 +159,6 @@ def test_what_the_user_excluded_stays_out_of_reach_with_its_pair() -> None:
     assert excluded_events(number([*TALK, Override("exclude", 2, 2), Revert(8)])) == frozenset()
 
 
-@settings(max_examples=40)
 @given(logs(), st.integers(1, 40), st.integers(1, 40))
 def test_nothing_excluded_and_nothing_unsaid_is_ever_shown(events: list[Event], first: int, last: int) -> None:
     try:

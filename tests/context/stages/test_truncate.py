@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.logs import WORDS
@@ -255,7 +255,6 @@ def picture(number: int) -> ImagePart:
     return ImagePart(f"https://example.org/{number}.png", "low")
 
 
-@settings(max_examples=60)
 @given(
     cap=st.integers(1, 400),
     texts=st.lists(st.integers(0, 500), max_size=2),

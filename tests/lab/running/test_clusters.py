@@ -1,8 +1,7 @@
-"""Dask: a real scheduler and real workers on this machine."""
+"""Dask: addresses of schedulers and of files, and what workers answer."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from typing import Any
 import fsspec  # type: ignore[import-untyped]
 import pytest
 
-from lab.running.cluster_sample import POLICIES, Cluster, talk
-from support.held_files import held_file
+from lab.running.cluster_sample import POLICIES, talk
 from workbench.cli.main import main
 from workbench.config.distribution import extra_command
 from workbench.config.errors import WorkbenchError, WrongCall
@@ -25,51 +23,8 @@ from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabTask, TaskOutcome
-from workbench.lab.running.workers import LabWorkers, attempt_task, run_all
+from workbench.lab.running.workers import attempt_task, run_all
 from workbench.sources.services import Services
-
-
-@pytest.mark.long
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for number in (0, 1, 2, 4, 5, 6, 7):
-        (tmp_path / f"{number}.json").write_text(talk(number))
-    with held_file("3.json", talk(3)) as held:
-        sources = [held.address if number == 3 else f"{number}.json" for number in range(8)]
-        tasks = [LabTask(source, POLICIES) for source in sources]
-        with LabWorkers(cluster=cluster.address) as workers:
-            outcomes = workers.run_tasks(tasks)
-            found = [next(outcomes)]
-            killed = held.next_reader()
-            assert killed.pid in [each.pid for each in cluster.workers]
-            killed.kill()
-            assert held.next_reader().pid != killed.pid
-            held.let_go()
-            found += outcomes
-        assert found == list(run_all(tasks, jobs=1))
-
-
-@pytest.mark.long
-def test_the_command_finds_the_same_on_a_cluster(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(3):
-        (tmp_path / f"{number}.json").write_text(talk(number))
-    (tmp_path / "mine.toml").write_text('extends = "codex"\n[truncation]\nhead_lines = 7\n')
-    (tmp_path / "broken.json").write_text("[")
-    monkeypatch.chdir(tmp_path)
-    call = ["lab", "broken.json", "0.json", (tmp_path / "1.json").as_uri(), "2.json", "--policy", "mine.toml"]
-    told: list[dict[str, Any]] = []
-    for more in (["--jobs", "1"], ["--cluster", cluster.address, "--fresh"]):
-        assert main([*call, "--policy", "layers", "--set", "masking.keep_last=2", "--json", *more]) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    here, there = told
-    assert there["sources"] == here["sources"]
-    assert [row["policy"] for row in there["policies"]] == ["mine", "layers"]
-    assert len(here["sources"]) == 3
-    assert "broken.json: line 1" in there["failed"][0]["error"]
 
 
 def test_no_scheduler_at_the_address_is_one_line(talk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A cluster with machines that are not like this one: other code, no files, no scheduler any more."""
+"""A real scheduler and real workers of Dask on this machine, also such as have other code, no files, or are killed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,49 +35,70 @@ def other_code(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_worker_with_other_code_is_named_and_nothing_of_it_is_kept(
-    cluster: Cluster, other_code: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_cluster_from_its_first_command_to_the_end_of_its_scheduler(
+    cluster: Cluster,
+    other_code: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (tmp_path / "1.json").write_text(talk(1))
-    cluster.start_worker(other_code)
-    cluster.wait_for_workers(3)
-    assert main(["lab", str(tmp_path / "1.json"), "--cluster", cluster.address]) != 0
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "has other code" in said
-    assert "nothing was replayed" in said
+    monkeypatch.chdir(tmp_path)
+    for number in (0, 1, 2, 4, 5, 6, 7):
+        (tmp_path / f"{number}.json").write_text(talk(number))
+    check_the_command_finds_the_same_on_it(cluster, tmp_path, capsys)
+    check_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster)
+    check_a_worker_that_joins_later_with_other_code_refuses_its_tasks(cluster, other_code)
+    check_a_scheduler_that_is_killed_ends_the_command_with_one_line(cluster)
 
 
-@pytest.mark.long
-def test_a_worker_that_joins_later_with_other_code_refuses_its_tasks(
-    cluster: Cluster, other_code: dict[str, str], tmp_path: Path
+def check_the_command_finds_the_same_on_it(cluster: Cluster, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.toml").write_text('extends = "codex"\n[truncation]\nhead_lines = 7\n')
+    (folder / "broken.json").write_text("[")
+    call = ["lab", "broken.json", "0.json", (folder / "1.json").as_uri(), "2.json", "--policy", "mine.toml"]
+    told: list[dict[str, Any]] = []
+    for more in (["--jobs", "1"], ["--cluster", cluster.address, "--fresh"]):
+        assert main([*call, "--policy", "layers", "--set", "masking.keep_last=2", "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    here, there = told
+    assert there["sources"] == here["sources"]
+    assert [row["policy"] for row in there["policies"]] == ["mine", "layers"]
+    assert len(here["sources"]) == 3
+    assert "broken.json: line 1" in there["failed"][0]["error"]
+
+
+def check_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster: Cluster) -> None:
+    with held_file("3.json", talk(3)) as held:
+        sources = [held.address if number == 3 else f"{number}.json" for number in range(8)]
+        tasks = [LabTask(source, POLICIES) for source in sources]
+        with LabWorkers(cluster=cluster.address) as workers:
+            outcomes = workers.run_tasks(tasks)
+            found = [next(outcomes)]
+            killed = held.next_reader()
+            assert killed.pid in [each.pid for each in cluster.workers]
+            killed.kill()
+            assert held.next_reader().pid != killed.pid
+            held.let_go()
+            found += outcomes
+        assert found == list(run_all(tasks, jobs=1))
+
+
+def check_a_worker_that_joins_later_with_other_code_refuses_its_tasks(
+    cluster: Cluster, other_code: dict[str, str]
 ) -> None:
-    (tmp_path / "1.json").write_text(talk(1))
-    task = LabTask(str(tmp_path / "1.json"), POLICIES)
-    cluster.wait_for_workers(2)
+    task = LabTask("1.json", POLICIES)
     with LabWorkers(cluster=cluster.address) as workers, Services() as services, KeptRuns(services) as kept:
         for worker in cluster.workers:
             worker.kill()
-        cluster.start_worker(other_code)
+        strange = cluster.start_worker(other_code)
         with pytest.raises(StrangeWorker, match="joined with other code"):
             list(workers.run_tasks([task], kept=kept))
         assert kept.policies_left(task) == len(POLICIES)
+    strange.kill()
 
 
-@pytest.mark.long
-def test_a_file_that_a_worker_lacks_says_who_looked(cluster: Cluster, tmp_path: Path) -> None:
-    (tmp_path / "1.json").write_text(talk(1))
-    tasks = [LabTask(str(tmp_path / name), POLICIES) for name in ("1.json", "2.json")]
-    with LabWorkers(cluster=cluster.address) as workers:
-        there, missing = workers.run_tasks(tasks)
-    assert there == next(iter(run_all(tasks[:1], jobs=1)))
-    assert "2.json" in missing.error
-    assert "(worker tcp://127.0.0.1:" in missing.error
-
-
-@pytest.mark.long
-def test_a_scheduler_that_is_killed_ends_the_command_with_one_line(cluster: Cluster) -> None:
-    cluster.wait_for_workers(2)
+def check_a_scheduler_that_is_killed_ends_the_command_with_one_line(cluster: Cluster) -> None:
+    cluster.start_worker()
+    cluster.wait_for_workers(1)
     with held_file("3.json", talk(3)) as held:
         call = [sys.executable, "-m", "workbench", "lab", held.address, held.address + "?again"]
         process = subprocess.Popen([*call, "--cluster", cluster.address], stderr=subprocess.PIPE, text=True)
@@ -112,6 +134,7 @@ def test_three_workers_give_the_result_of_one_machine_or_a_line_for_what_is_wron
             assert said.out == ""
             assert said.err.count("\n") == 1
             assert "has other code" in said.err
+            assert "nothing was replayed" in said.err
 
             strange.kill()
             cluster.wait_for_workers(2)
@@ -128,7 +151,9 @@ def test_three_workers_give_the_result_of_one_machine_or_a_line_for_what_is_wron
             assert [each["source"] for each in partial["sources"]] == sources[:2]
             assert [each["source"] for each in partial["failed"]] == paths
             assert said_by_command.splitlines() == [f"· left out: {each['error']}" for each in partial["failed"]]
-            assert all(" (worker tcp://127.0.0.1:" in each["error"] for each in partial["failed"])
+            for each in partial["failed"]:
+                assert each["source"] in each["error"]
+                assert " (worker tcp://127.0.0.1:" in each["error"]
 
             without_files.kill()
             cluster.start_worker()

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.hostile import forever, head, hostile, redirect
@@ -226,7 +226,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(listed=JSON, other=JSON)
 def test_whatever_a_server_answers_the_windows_are_numbers_of_tokens_or_unknown(listed: Any, other: Any) -> None:
     paths = {"/api/tags": listed, "/v1/models": listed, "/api/v0/models": listed}
