@@ -72,3 +72,30 @@ def test_a_conversation_under_other_compactions_is_the_one_that_was_built_with_t
         assert seen(made) == seen(built(meter, ground, events)[0])
         assert seen(now) == before
         now = made
+
+
+@given(logs(), policies(), st.data())
+def test_without_some_units_the_others_stay_as_they_were(
+    events: list[Event], policy: Policy, data: st.DataObject
+) -> None:
+    """Or it is None, if a unit would be split."""
+    whole, _ = built(Meter(policy, ROOMY, COUNTER, "", "openai"), Preconditions(), events)
+    units = units_of(whole)
+    if not units:
+        return
+    gone = {seq for unit in data.draw(st.lists(st.sampled_from(units))) for seq in unit}
+    gone |= data.draw(st.sets(st.sampled_from(units[-1]), max_size=1))
+    left = whole.without(gone)
+    assert (left is None) == any(0 < len(gone.intersection(unit)) < len(unit) for unit in units)
+    if left is not None:
+        assert units_of(left) == [unit for unit in units if not gone.intersection(unit)]
+        openers = [units[number] for number in whole.openers[1:]]
+        assert [units_of(left)[number] for number in left.openers[1:]] == [
+            unit for unit in openers if not gone.intersection(unit)
+        ]
+        assert left.turn == len(left.openers) - 1
+
+
+def units_of(made: Conversation) -> list[list[int]]:
+    """The events of each unit."""
+    return [[made.cells[at].event.seq for at in unit.cells] for unit in made.units]
