@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -69,11 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ProjectCopies(PROJECT, options.jobs) as copies:
         trial = _Trial(copies, options.jobs, NearestTests(), kept)
         if options.reached is None:
-            left = list(trial.survivors(left))
+            left = trial.survivors(left)
         else:
             for folders in _folders_of_tests(PROJECT):
                 reached = _reached(PROJECT, options.reached, left, folders, options.jobs)
-                left = list(trial.survivors(left, reached, folders))
+                left = trial.survivors(left, reached, folders)
     dead = counted - len(left)
     print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%}), {len(chosen) - counted} accepted")
     for mutant in left:
@@ -153,48 +154,46 @@ class _Trial:
         faults: Sequence[CodeMutant],
         reached: ReachedTests | None = None,
         folders: Mapping[str, list[str]] | None = None,
-    ) -> Iterator[CodeMutant]:
+    ) -> list[CodeMutant]:
         """The faults that nobody notices of the tests that reach them, in these folders; else of the nearest files."""
-
-        def tried(mutant: CodeMutant) -> KeptFate:
-            for asked in self._rounds(mutant, reached, folders or {}):
-                end = self._end(mutant, asked, reached)
-                if end["fate"] != "survived":
-                    break
-            return end
-
-        with ThreadPoolExecutor(self._jobs) as pool:
-            for mutant, end in zip(faults, pool.map(tried, faults), strict=True):
-                tests = f" ({len(reached.tests.get(mutant.key, ()))} tests reach it)" if reached else ""
-                print(f"{end['fate']}: {mutant}{tests} {end['by']}".rstrip(), flush=True)
-                if end["fate"] == "survived":
-                    yield mutant
+        left = list(faults)
+        rounds = [self._rounds(each, reached, folders or {}) for each in left]
+        for number in range(len(max(rounds, default=[], key=len))):
+            with ThreadPoolExecutor(self._jobs) as pool:
+                ends = list(pool.map(self._end, left, [each[number] for each in rounds], repeat(reached)))
+            alive = [at for at, end in enumerate(ends) if end["fate"] == "survived"]
+            left, rounds = [left[at] for at in alive], [rounds[at] for at in alive]
+            print(f"{len(left):,} of {len(faults):,} are left", flush=True)
+        return left
 
     def _rounds(
         self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]]
-    ) -> Iterator[list[str]]:
-        """Which tests to ask first, and which then."""
+    ) -> list[list[str]]:
+        """Which tests to ask first, and which then: a few of the nearest files, a few of others, many."""
         near = self._nearest.of(mutant.file)
         if reached is None:
-            yield [*near, *self._nearest.of_room(mutant.file)]
-            return
+            return [[*near, *self._nearest.of_room(mutant.file)]]
         files = {file for theirs in folders.values() for file in theirs}
-        tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
-        yield tests[:FIRST]
         near = [each for each in near if each in files]
+        tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
+        nearest, others = list[str](), list[str]()
+        for each in tests[:FIRST]:
+            (nearest if each.partition("::")[0] in near else others).append(each)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        yield reached.within([*near, *further], LONGEST)
+        return [nearest, others, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""
         from support.project_copies import HANGS
 
         with self._copies.one() as copy:
-            if known := self._kept.known(copy.folder, mutant, asked):
-                return known
-            quiet = QUIET + 10 * reached.longest(asked) if reached else HANGS
-            passed = reached.seconds if reached else ()
-            return self._kept.add(copy.folder, mutant, asked, *copy.tried(mutant, asked, quiet, passed))
+            end = self._kept.known(copy.folder, mutant, asked)
+            if end is None:
+                quiet = QUIET + 10 * reached.longest(asked) if reached else HANGS
+                passed = reached.seconds if reached else ()
+                end = self._kept.add(copy.folder, mutant, asked, *copy.tried(mutant, asked, quiet, passed))
+        print(f"{end['fate']}: {mutant} {end['by']}".rstrip(), flush=True)
+        return end
 
 
 if __name__ == "__main__":
