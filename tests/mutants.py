@@ -157,7 +157,8 @@ class _Trial:
     ) -> list[CodeMutant]:
         """The faults that nobody notices of the tests that reach them, in these folders; else of the nearest files."""
         left = list(faults)
-        rounds = [self._rounds(each, reached, folders or {}) for each in left]
+        known = reached.names() if reached else set[str]()
+        rounds = [self._rounds(each, reached, folders or {}, known) for each in left]
         for number in range(len(max(rounds, default=[], key=len))):
             with ThreadPoolExecutor(self._jobs) as pool:
                 ends = list(pool.map(self._end, left, [each[number] for each in rounds], repeat(reached)))
@@ -167,20 +168,24 @@ class _Trial:
         return left
 
     def _rounds(
-        self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]]
+        self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
     ) -> list[list[str]]:
-        """Which tests to ask first, and which then: a few of the nearest files, a few of others, many."""
+        """Which tests to ask first, and which then: a few of the nearest files and new ones, a few of others, many."""
+        from support.code_mutants import tests_in
+
         near = self._nearest.of(mutant.file)
+        room = [*near, *self._nearest.of_room(mutant.file)]
         if reached is None:
-            return [[*near, *self._nearest.of_room(mutant.file)]]
+            return [room]
         files = {file for theirs in folders.values() for file in theirs}
+        new = [each for file in room if file in files for each in tests_in(file) if each not in known]
         near = [each for each in near if each in files]
         tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
         nearest, others = list[str](), list[str]()
         for each in tests[:FIRST]:
             (nearest if each.partition("::")[0] in near else others).append(each)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        return [nearest, others, reached.within([*near, *further], LONGEST)]
+        return [[*new, *nearest], others, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""

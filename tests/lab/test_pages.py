@@ -161,3 +161,7 @@ def test_a_line_of_one_request_is_a_dot() -> None:
     first, again = places(POINTS[:1])
     assert first == again
     assert len(places(POINTS[:3])) == 3
+
+
+def test_a_request_with_one_miss_is_missed() -> None:
+    assert run("layers").missed_requests == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,6 +199,17 @@ class NearestTests:
 
     def _names(self, files: Iterable[Path]) -> list[str]:
         return [each.relative_to(self._tests.parent).as_posix() for each in files]
+
+
+@cache
+def tests_in(file: str) -> list[str]:
+    """The tests of a file, without their cases."""
+    found = list[str]()
+    for node in ast.parse((PROJECT / file).read_bytes()).body:
+        for each in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
+                found.append("::".join([file, *([node.name] if isinstance(node, ast.ClassDef) else []), each.name]))
+    return found
 
 
 def _imported(file: Path) -> set[str]:

@@ -50,6 +50,10 @@ class ReachedTests(NamedTuple):
     asked: dict[str, list[str]]
     """By a folder of tests that has run, the keys of the faults that were marked."""
 
+    def names(self) -> set[str]:
+        """The tests that passed, without their cases."""
+        return {each.partition("[")[0] for each in self.seconds}
+
     def lacks(self, fault: CodeMutant, folder: str) -> bool:
         """Whether nobody knows which tests of a folder reach a fault."""
         return fault.key not in self.asked.get(folder, ())
