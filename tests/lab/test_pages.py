@@ -165,3 +165,9 @@ def test_a_line_of_one_request_is_a_dot() -> None:
 
 def test_a_request_with_one_miss_is_missed() -> None:
     assert run("layers").missed_requests == 1
+
+
+def test_each_of_several_sessions_has_its_figures_and_one_alone_has_those_of_the_page() -> None:
+    for sessions in (1, 2, 3):
+        made = lab_page([SourceRun(str(at), "", 5, (run("layers"),)) for at in range(sessions)])
+        assert made.count("<summary>figures</summary>") == (0 if sessions == 1 else sessions)
