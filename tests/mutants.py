@@ -1,34 +1,31 @@
 """Put small faults into the code and see whether tests notice: `uv run python tests/mutants.py [--count N] [PATH...]`.
 
 A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault is tried in a copy of the project, with
-the nearest test files. With `--reached FILE` the tests that reach the fault are asked first: all tests run once to
-find out which these are, and the file keeps it for the next time. The faults that no test notices are listed at the
-end. The exit code is 1 where fewer than nine in ten are noticed; those that `tests/mutants.toml` explains do not count.
+the nearest test files. With `--reached FILE` the tests that reach the fault are asked: all tests run once to find out
+which these are, folder by folder, those of the folders without a screen first. Only faults that survive these need the
+others. The file keeps what is known, and `FILE.fates` what became of each fault, so that a run that was cut short goes
+on where it was. The faults that no test notices are listed at the end. The exit code is 1 where fewer than nine in ten
+are noticed; those that `tests/mutants.toml` explains do not count.
 """
 
 from __future__ import annotations
 
 import argparse
-import compileall
-import os
-import random
-import re
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
-from py_compile import PycInvalidationMode
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Literal
+from threading import Lock
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from support.code_mutants import CodeMutant
+    from support.code_mutants import CodeMutant, NearestTests
+    from support.kept_fates import KeptFate, KeptFates
+    from support.project_copies import ProjectCopies
     from support.reached_tests import ReachedTests
 
 CORE = (
@@ -36,21 +33,22 @@ CORE = (
     *("lab", "views", "session", "library", "judge", "explain", "usage", "live", "rehearsal"),
 )
 """The folders without a screen."""
-HANGS = 900
-"""Seconds after which tests with a fault in the code are taken for stuck, if nobody knows how long they take."""
+QUIET = 120
+"""Seconds without a word that tests always have, whatever they took without a fault."""
 FIRST = 40
 """Tests that are asked first, of those that reach a fault."""
 LONGEST = 180
 """Seconds that the others may take: the nearest files, and tests further away."""
 SHARE = 0.9
 """Of the faults that have to be noticed."""
-Fate = Literal["noticed", "hangs", "survived", "accepted"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try the faults that were asked for; 1 where too few are noticed."""
     sys.path[0] = str(Path(__file__).resolve().parent)
     from support.code_mutants import PROJECT, TESTS, NearestTests, mutants_of
+    from support.kept_fates import KeptFates
+    from support.project_copies import ProjectCopies
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files or FILE:LINE (all without a screen)")
@@ -61,43 +59,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     found = [each for path in options.paths or _core(PROJECT) for each in _faults_in(path, mutants_of)]
-    chosen = random.Random(options.seed).sample(found, min(options.count, len(found)))
+    chosen = sorted(found, key=lambda each: _draw(options.seed, each))[: options.count]
     known = tomllib.loads((TESTS / "mutants.toml").read_text(encoding="utf-8"))
     accepted = {each["fault"] for each in known.get("accepted", [])}
-    nearest = NearestTests()
     files = len({each.file for each in found})
     print(f"{len(chosen):,} of {len(found):,} faults in {files:,} files, seed {options.seed}", flush=True)
-    reached = _reached(PROJECT, options.reached, chosen, options.jobs + 1) if options.reached else None
-
-    def tried(mutant: CodeMutant) -> Fate:
-        if mutant.key in accepted:
-            return "accepted"
-        near = nearest.of(mutant.file)
-        with copies.one() as copy:
-            if reached is None:
-                return copy.tried(mutant, [*near, *nearest.of_room(mutant.file)], HANGS)
-            tests = reached.in_order(mutant, near)
-            further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-            for asked in (tests[:FIRST], reached.within([*near, *further], LONGEST)):
-                fate = copy.tried(mutant, asked, 120 + 10 * reached.total(asked))
-                if fate != "survived":
-                    break
-            return fate
-
-    with _Copies(PROJECT, options.jobs) as copies, ThreadPoolExecutor(options.jobs) as pool:
-        fates: dict[Fate, list[CodeMutant]] = {}
-        for mutant, fate in zip(chosen, pool.map(tried, chosen), strict=True):
-            fates.setdefault(fate, []).append(mutant)
-            tests = f" ({len(reached.tests.get(mutant.key, ()))} tests reach it)" if reached else ""
-            print(f"{fate}: {mutant}{tests}", flush=True)
-    alive = fates.get("survived", [])
-    dead = sum(len(fates.get(each, [])) for each in ("noticed", "hangs"))
-    counted = dead + len(alive)
-    print(", ".join(f"{len(each)} {fate}" for fate, each in fates.items()))
-    print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%})")
-    for mutant in alive:
+    left = [each for each in chosen if each.key not in accepted]
+    counted = len(left)
+    kept = KeptFates(options.reached and options.reached.with_name(f"{options.reached.name}.fates"))
+    with ProjectCopies(PROJECT, options.jobs) as copies:
+        trial = _Trial(copies, options.jobs, NearestTests(), kept)
+        if options.reached is None:
+            left = trial.survivors(left)
+        else:
+            for folders in _folders_of_tests(PROJECT):
+                reached = _reached(PROJECT, options.reached, left, folders, options.jobs)
+                left = trial.survivors(left, reached, folders)
+    dead = counted - len(left)
+    print(f"{dead} of {counted} noticed ({dead / max(counted, 1):.0%}), {len(chosen) - counted} accepted")
+    for mutant in left:
         print(f"  {mutant.key}")
     return 1 if dead < SHARE * counted else 0
+
+
+def _draw(seed: int, fault: CodeMutant) -> str:
+    """Random, and the same however the rest of the code changes."""
+    return sha256(f"{seed} {fault.key}".encode()).hexdigest()
 
 
 def _core(project: Path) -> list[str]:
@@ -112,120 +99,106 @@ def _faults_in(path: str, mutants_of: Callable[[Path], list[CodeMutant]]) -> Ite
         yield from (each for each in mutants_of(file) if not line or each.line == int(line))
 
 
-def _reached(project: Path, file: Path, faults: Sequence[CodeMutant], processes: int) -> ReachedTests:
-    """Which tests reach the faults: from the file; if that lacks some, a run of all tests adds them."""
-    from support.reached_tests import ReachedTests, load_reached, put_markers, read_notes
+def _folders_of_tests(project: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The files of tests by their folder: those of the core, and those of the screen and the commands."""
+    core, others = dict[str, list[str]](), dict[str, list[str]]()
+    for file in sorted((project / "tests").rglob("test_*.py")):
+        path = file.relative_to(project)
+        theirs = core if path.parts[1] in CORE else others
+        theirs.setdefault(path.parent.as_posix(), []).append(path.as_posix())
+    return core, others
 
-    known = load_reached(file) if file.exists() else ReachedTests({}, {})
-    faults = [each for each in faults if each.key not in known.tests]
-    if not faults:
+
+def _reached(
+    project: Path, file: Path, faults: Iterable[CodeMutant], folders: Mapping[str, list[str]], jobs: int
+) -> ReachedTests:
+    """Which tests of these folders reach the faults: from the file; the folders that it lacks run."""
+    from support.project_copies import HANGS, ProjectCopy
+    from support.reached_tests import ReachedTests, failed_tests, load_reached, put_markers
+
+    known = load_reached(file) if file.exists() else ReachedTests({}, {}, {})
+    unknown = [each for each in faults if any(known.lacks(each, folder) for folder in folders)]
+    if not unknown:
         return known
-    with tempfile.TemporaryDirectory(prefix="mutants-") as top:
-        copy, notes = _Copy(project, Path(top) / "copy"), Path(top) / "notes"
-        put_markers(copy.folder, notes, faults)
-        code, output = copy.run([f"-n{processes}", "--durations=0", "tests"], timeout=None)
-        assert code in (0, 1), output[-2000:]
-        new = read_notes(notes, faults, output)
-    found = ReachedTests(known.tests | new.tests, known.seconds | new.seconds)
-    found.save(file)
-    print(f"{sum(map(bool, new.tests.values())):,} of {len(faults):,} faults are reached", flush=True)
-    return found
+    lock = Lock()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as top, ThreadPoolExecutor(jobs) as pool:
+        copy, notes = ProjectCopy(project, Path(top) / "copy"), Path(top) / "notes"
+        put_markers(copy.folder, notes, unknown)
+
+        def ask(folder: str) -> None:
+            nonlocal known
+            code, output = copy.run(["--durations=0", "--durations-min=0", *folders[folder]], HANGS)
+            with lock:
+                known = known.with_folder(folder, unknown, notes, output)
+                known.save(file)
+            failed = len(failed_tests(output))
+            print(f"{folder}: {'stuck' if code is None else f'{failed} failed'}", flush=True)
+
+        list(pool.map(ask, [each for each in folders if any(known.lacks(fault, each) for fault in unknown)]))
+    reaching = sum(1 for each in unknown if known.tests[each.key])
+    print(f"{reaching:,} of {len(unknown):,} faults are reached", flush=True)
+    return known
 
 
-class _Copy:
-    """A copy of the project in which one fault at a time is tried."""
+class _Trial:
+    """Tries faults, several at once, and says what became of each."""
 
-    def __init__(self, project: Path, folder: Path) -> None:
-        self.folder = folder
-        self._sound: set[str] = set()
-        """Tests that pass without a fault."""
-        self._unsound: set[str] = set()
-        """Those that do not, and are left out."""
-        left_out = shutil.ignore_patterns("__pycache__", ".git", ".venv", ".*_cache", ".hypothesis")
-        shutil.copytree(project, folder, ignore=left_out)
-        # By default Python tells by time and size whether a file has changed: a fault can leave both as they are.
-        compileall.compile_dir(folder / "workbench", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+    def __init__(self, copies: ProjectCopies, jobs: int, nearest: NearestTests, kept: KeptFates) -> None:
+        self._copies = copies
+        self._jobs = jobs
+        self._nearest = nearest
+        self._kept = kept
 
-    def tried(self, mutant: CodeMutant, tests: Sequence[str], timeout: float) -> Fate:
-        """What the tests make of a fault. Who fails with the fault has to pass without it, or is left out."""
-        path = self.folder / mutant.file
-        whole = path.read_bytes()
-        while True:
-            path.write_bytes(mutant.applied(whole))
-            try:
-                failed = self._first_failed([each for each in tests if each not in self._unsound], timeout)
-            except subprocess.TimeoutExpired:
-                return "hangs"
-            finally:
-                path.write_bytes(whole)
-            if not failed:
-                return "survived"
-            if failed in self._sound or not self._first_failed([failed], HANGS):
-                self._sound.add(failed)
-                return "noticed"
-            print(f"left out, as it fails without a fault as well: {failed}", flush=True)
-            self._unsound.add(failed)
+    def survivors(
+        self,
+        faults: Sequence[CodeMutant],
+        reached: ReachedTests | None = None,
+        folders: Mapping[str, list[str]] | None = None,
+    ) -> list[CodeMutant]:
+        """The faults that nobody notices of the tests that reach them, in these folders; else of the nearest files."""
+        left = list(faults)
+        known = reached.names() if reached else set[str]()
+        rounds = [self._rounds(each, reached, folders or {}, known) for each in left]
+        for number in range(len(max(rounds, default=[], key=len))):
+            with ThreadPoolExecutor(self._jobs) as pool:
+                ends = list(pool.map(self._end, left, [each[number] for each in rounds], repeat(reached)))
+            alive = [at for at, end in enumerate(ends) if end["fate"] == "survived"]
+            left, rounds = [left[at] for at in alive], [rounds[at] for at in alive]
+            print(f"{len(left):,} of {len(faults):,} are left", flush=True)
+        return left
 
-    def _first_failed(self, tests: Sequence[str], timeout: float) -> str:
-        """The first test that fails or is missing, or the file that cannot be read."""
-        if not tests:
-            return ""
-        unsound = [f"--deselect={each}" for each in self._unsound]
-        code, out = self.run(["-x", "-n0", *unsound, *tests], timeout)
-        found = re.search(r"^(?:FAILED|ERROR) (\S+(?: .*\])?)", out, re.MULTILINE)
-        if found:
-            return found[1].split(" - ")[0]
-        missing = re.search(rf"^ERROR: not found: {re.escape(str(self.folder))}/(.*)$", out, re.MULTILINE)
-        assert missing or code in (0, 5), out[-2000:]
-        return missing[1] if missing else ""
+    def _rounds(
+        self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
+    ) -> list[list[str]]:
+        """Which tests to ask first, and which then: a few of the nearest files and new ones, a few of others, many."""
+        from support.code_mutants import tests_in
 
-    def run(self, arguments: Sequence[str], timeout: float | None) -> tuple[int, str]:
-        """The exit code of pytest, and what it prints."""
-        command = (sys.executable, "-m", "pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider")
-        options = "--hypothesis-profile=repeatable"
-        paths = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "", "PYTEST_ADDOPTS": options}
-        with subprocess.Popen(
-            (*command, *arguments),
-            cwd=self.folder,
-            env={**os.environ, **paths},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            text=True,
-        ) as process:
-            try:
-                out, _ = process.communicate(timeout=timeout)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-        return process.returncode, out
+        near = self._nearest.of(mutant.file)
+        room = [*near, *self._nearest.of_room(mutant.file)]
+        if reached is None:
+            return [room]
+        files = {file for theirs in folders.values() for file in theirs}
+        new = [each for file in room if file in files for each in tests_in(file) if each not in known]
+        near = [each for each in near if each in files]
+        tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
+        nearest, others = list[str](), list[str]()
+        for each in tests[:FIRST]:
+            (nearest if each.partition("::")[0] in near else others).append(each)
+        further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
+        return [[*new, *nearest], others, reached.within([*near, *further], LONGEST)]
 
+    def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
+        """What became of a fault when these tests were asked, now or before."""
+        from support.project_copies import HANGS
 
-class _Copies:
-    """As many copies as are used at once."""
-
-    def __init__(self, project: Path, number: int) -> None:
-        self._project = project
-        self._number = number
-        self._free: SimpleQueue[_Copy] = SimpleQueue()
-
-    def __enter__(self) -> _Copies:
-        self._top = tempfile.TemporaryDirectory(prefix="mutants-")
-        for number in range(self._number):
-            self._free.put(_Copy(self._project, Path(self._top.name) / str(number)))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._top.cleanup()
-
-    @contextmanager
-    def one(self) -> Iterator[_Copy]:
-        copy = self._free.get()
-        try:
-            yield copy
-        finally:
-            self._free.put(copy)
+        with self._copies.one() as copy:
+            end = self._kept.known(copy.folder, mutant, asked)
+            if end is None:
+                quiet = QUIET + 10 * reached.longest(asked) if reached else HANGS
+                passed = reached.seconds if reached else ()
+                end = self._kept.add(copy.folder, mutant, asked, *copy.tried(mutant, asked, quiet, passed))
+        print(f"{end['fate']}: {mutant} {end['by']}".rstrip(), flush=True)
+        return end
 
 
 if __name__ == "__main__":

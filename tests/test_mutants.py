@@ -10,7 +10,9 @@ import tomllib
 from pathlib import Path
 from random import Random
 
-from support.code_mutants import PROJECT, NearestTests, mutants_of
+from support.code_mutants import PROJECT, NearestTests, mutants_of, tests_in
+from support.kept_fates import KeptFates
+from support.project_copies import HANGS, ProjectCopy
 from support.reached_tests import ReachedTests, load_reached, marked_text, put_markers, read_notes
 
 SAMPLE = '''"""Says 1."""
@@ -48,6 +50,15 @@ def test_a_file_has_these_faults(tmp_path: Path) -> None:
     ]
 
 
+def test_every_fault_has_a_key_of_its_own(tmp_path: Path) -> None:
+    """Also where a line holds the same fault twice, or a file the same line."""
+    file = tmp_path / "sample.py"
+    file.write_text("size = 2 * 3 * 4\nsize = 2 * 3 * 4\n", encoding="utf-8")
+    times = [each.key for each in mutants_of(file, tmp_path) if each.before == "*"]
+    first = "sample.py: size = 2 * 3 * 4 [* -> +]"
+    assert times == [first, f"{first} (2)", f"{first} (3)", f"{first} (4)"]
+
+
 def test_code_with_a_fault_is_code_and_differs() -> None:
     files = sorted((PROJECT / "workbench").rglob("*.py"))
     for file in Random(1).sample(files, 60):
@@ -63,6 +74,11 @@ def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
     assert first == "tests/config/test_text.py"
     room = {each.relative_to(PROJECT).as_posix() for each in (PROJECT / "tests" / "config").rglob("test_*.py")}
     assert {first, *more, *nearest.of_room("workbench/config/text.py")} == room
+
+
+def test_the_tests_of_a_file_are_known_without_running_it() -> None:
+    assert "tests/test_mutants.py::test_a_file_has_these_faults" in tests_in("tests/test_mutants.py")
+    assert "tests/log/test_store.py::TestRenaming::test_a_closed_session" in tests_in("tests/log/test_store.py")
 
 
 def test_a_marker_is_put_before_the_statement_of_a_fault(tmp_path: Path) -> None:
@@ -108,8 +124,14 @@ def test_markers_note_the_test_that_reaches_them(tmp_path: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_CURRENT_TEST": f"tests/x.py::{test} (call)"}
         subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
     reached = read_notes(tmp_path / "notes", faults, "0.20s call     tests/x.py::test_small[a b]@litellm\n")
-    reached.save(tmp_path / "reached.json")
-    assert load_reached(tmp_path / "reached.json") == reached
+    more = reached.with_folder("tests", faults, tmp_path / "notes", "FAILED tests/x.py::test_large - why\n")
+    assert (more.tests, more.lacks(faults[0], "tests"), more.lacks(faults[0], "tests/tui")) == (
+        reached.tests,
+        False,
+        True,
+    )
+    more.save(tmp_path / "reached.json")
+    assert load_reached(tmp_path / "reached.json") == more
     names = {each.line: reached.in_order(each, ["tests/x.py"]) for each in faults}
     assert names[3] == ["tests/x.py::test_empty", "tests/x.py::test_large", "tests/x.py::test_small[a b]"]
     assert names[10] == ["tests/x.py::test_small[a b]"]
@@ -122,10 +144,48 @@ def test_a_few_of_the_nearest_tests_are_asked_first_and_then_the_cheapest_of_eac
     fault, *_ = mutants_of(file, tmp_path)
     near = [f"near.py::test_{number:02}" for number in range(30)]
     far = ["a.py::test_1", "a.py::test_2", "b.py::test_1"]
-    reached = ReachedTests({fault.key: [*far, *near]}, {"a.py::test_1": 2.0, "b.py::test_1": 1.0})
+    reached = ReachedTests({fault.key: [*far, *near]}, {"a.py::test_1": 2.0, "b.py::test_1": 1.0}, {})
     cheapest = ["a.py::test_2", "b.py::test_1"]
     assert reached.in_order(fault, ["near.py"]) == [*near[:20], *cheapest, *near[20:], "a.py::test_1"]
     assert reached.within(["a.py", "near.py", "b.py"], 2.5) == ["a.py", "near.py"]
+
+
+def test_what_became_of_a_fault_counts_until_its_files_change(tmp_path: Path) -> None:
+    for name in ("sample.py", "near.py", "far.py"):
+        (tmp_path / name).write_text(SAMPLE, encoding="utf-8")
+    noticed, survived, *_ = mutants_of(tmp_path / "sample.py", tmp_path)
+    asked = ["far.py::test_1", "near.py::test_1"]
+    fates = KeptFates(tmp_path / "fates")
+    fates.add(tmp_path, noticed, asked, "noticed", "near.py::test_1")
+    fates.add(tmp_path, survived, asked, "survived", "")
+
+    def known() -> list[str]:
+        found = [KeptFates(tmp_path / "fates").known(tmp_path, each, asked) for each in (noticed, survived)]
+        return [each["fate"] for each in found if each]
+
+    assert known() == ["noticed", "survived"]
+    (tmp_path / "far.py").write_text("", encoding="utf-8")
+    assert known() == ["noticed"]
+    (tmp_path / "near.py").write_text("", encoding="utf-8")
+    assert known() == []
+
+
+def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path) -> None:
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    file = project / "workbench" / "sample.py"
+    file.parent.mkdir(parents=True)
+    (file.parent / "__init__.py").touch()
+    file.write_text("IS_QUICK = True\n", encoding="utf-8")
+    profile = "from hypothesis import settings\nsettings.register_profile('repeatable')\n"
+    (project / "conftest.py").write_text(profile, encoding="utf-8")
+    quick = "from time import sleep\nfrom workbench.sample import IS_QUICK\n"
+    quick += "def test_it():\n    sleep(0 if IS_QUICK else 900)\n"
+    (project / "test_sample.py").write_text(quick, encoding="utf-8")
+    (project / "test_other.py").write_text("def test_it():\n    assert False\n", encoding="utf-8")
+    trial = ProjectCopy(project, copy)
+    (fault,) = mutants_of(file, project)
+    assert trial.tried(fault, ["test_sample.py"], 5) == ("hangs", "")
+    assert trial.tried(fault, ["test_other.py"], HANGS) == ("survived", "")
 
 
 def test_what_the_list_names_exists() -> None:

@@ -88,6 +88,10 @@ def test_fenced_code_holds_no_constraints_or_quotations() -> None:
     assert said("constraint", text) == said("quote", text) == []
 
 
+def test_what_fenced_code_names_is_a_fact() -> None:
+    assert said("path", "Fix it.\n```\nopen('src/app.py')\n```\n") == ["src/app.py"]
+
+
 def test_a_fact_stands_once_under_the_event_where_it_was_first_seen() -> None:
     log: list[Body] = [
         UserMessage("see src/app.py"),

@@ -18,6 +18,7 @@ from workbench.compaction.undo import (
     UndoChange,
     changes_in_words,
     compaction_tree,
+    describe_overrides,
     last_undoable,
     peel_compaction,
     redo_change,
@@ -264,3 +265,11 @@ def test_nothing_undone_is_nothing_to_redo() -> None:
         redo_change(log)
     with pytest.raises(Refused, match="event 9: the compaction was not undone"):
         redo_change(log, 9)
+
+
+def test_of_many_ranges_eight_places_are_named_and_the_last_is_a_dot() -> None:
+    def named(count: int) -> str:
+        return describe_overrides([Override("mask", 2 * at, 2 * at) for at in range(1, count + 1)])
+
+    assert named(8) == "masked 8 items (#2, #4, #6, #8, #10, #12, #14, #16)"
+    assert named(9) == "masked 9 items (#2, #4, #6, #8, #10, #12, #14, …)"

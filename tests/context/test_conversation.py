@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.logs import logs, policies
-from support.talk import COUNTER, ROOMY
+from support.logs import logs, number, policies
+from support.talk import COUNTER, ROOMY, named_turns
 from workbench.context import fold
 from workbench.context.control import CONTROL, InEffect, in_effect
 from workbench.context.conversation import Conversation
@@ -14,7 +14,7 @@ from workbench.context.fold import Preconditions
 from workbench.context.measure import Meter
 from workbench.context.policy import Policy
 from workbench.context.view import fate_of
-from workbench.log.events import Compaction, Event, KeptEvent
+from workbench.log.events import Body, Compaction, Event, KeptEvent, ToolCall, ToolResult, UserMessage
 
 
 def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Conversation, bool]:
@@ -35,7 +35,7 @@ def seen(made: Conversation) -> object:
     """What a conversation says of its cells and what it costs."""
     view = made.view()
     cells = [(fate_of(cell, view), cell.partner, cell.wire_id, cell.original_tokens) for cell in made.cells]
-    sums = [made.sums.cost_of(number) for number in range(len(made.units))]
+    sums = [made.sums.cost_of(at) for at in range(len(made.units))]
     return (
         cells,
         sums,
@@ -59,16 +59,34 @@ def test_a_conversation_under_other_compactions_is_the_one_that_was_built_with_t
         return
     controls = [event for event in events if type(event.body) in CONTROL]
     last = len(events)
-    for number in range(data.draw(st.integers(1, 2))):
+    for at in range(data.draw(st.integers(1, 2))):
         first = data.draw(st.integers(1, max(1, last)))
         kept = data.draw(st.lists(st.integers(1, max(1, last)), max_size=3, unique=True))
         body = Compaction(
             first, last, "so far", tuple(KeptEvent(seq, data.draw(st.sampled_from(["", "in part"]))) for seq in kept)
         )
-        controls.append(Event(last + 1 + number, f"compaction{number}", 0, body))
+        controls.append(Event(last + 1 + at, f"compaction{at}", 0, body))
         ground = ground_of(in_effect(controls), now)
         before = seen(now)
         made = now.with_preconditions(ground)
         assert seen(made) == seen(built(meter, ground, events)[0])
         assert seen(now) == before
         now = made
+
+
+def test_without_some_units_the_others_stay_as_they_were() -> None:
+    """Turns without their first message are part of the turn before. What would split a unit is not possible."""
+    calls: list[Body] = [UserMessage("go"), ToolCall("c1", "read", "{}", "r1"), ToolResult("c1", "x")]
+    events = number([*named_turns([1, 2, 3]), *calls])
+    whole, _ = built(Meter(Policy(), ROOMY, COUNTER, "", "openai"), Preconditions(), events)
+    assert whole.without({8}) is None
+    left = whole.without({2, 3, 5, 6})
+    assert left is not None
+    assert [cell.event.seq for cell in left.cells] == [1, 4, 7, 8, 9]
+    assert [cell.turn for cell in left.cells] == [1, 1, 2, 2, 2]
+    assert [left.units[at].cells for at in left.openers[1:]] == [[0], [2]]
+    assert (left.turn, left.last_group, left.original_tokens) == (
+        2,
+        3,
+        sum(cell.original_tokens for cell in left.cells),
+    )

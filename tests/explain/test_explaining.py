@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ async def test_what_was_planted_is_found_with_few_requests(
     truth: str, method: Any, services: Services, tmp_path: Path
 ) -> None:
     needed, alone, several = PLANTED[truth]
+    began = time.monotonic()
     found, provider = await explained(services, tmp_path, holds(needed), ExplainWish(method=method))
     assert (found.complete, found.ended) == (True, "")
     assert verdicts(found, "needed") == alone
@@ -102,6 +104,7 @@ async def test_what_was_planted_is_found_with_few_requests(
     if method == "halving":
         assert found.sent < (3 + len(found.effects))  # leaving out one at a time, which misses either of two
     assert found.is_recorded
+    assert 0 < found.seconds <= time.monotonic() - began
     assert found.cost == pytest.approx(found.sent * 0.001)
 
 

@@ -8,6 +8,7 @@ from support.judged import piece_of_work, summary_without
 from support.logs import number
 from support.talk import preset, summary_of
 from workbench.judge.quick import QuickJudgement, judge_at_once, judgement_rows
+from workbench.judge.values import KINDS
 from workbench.log.events import AssistantMessage, Body, Compaction, UserMessage
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -34,6 +35,7 @@ async def test_the_newest_compaction_is_judged() -> None:
     assert good.scores.all.probes == poor.scores.all.probes > 8
     rows = judgement_rows(poor)
     assert rows[0][1].startswith(f"compaction {len(WORK) + 1}")
+    assert [label for label, _ in rows[: len(KINDS) + 3]] == ["judged", "score", *KINDS, "how"]
     lost = [text for label, text in rows if label == "lost"]
     assert len(lost) > 5
     assert all(re.search(r" \(#\d+(, #\d+)*\)$", text) for text in lost)

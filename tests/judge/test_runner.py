@@ -185,6 +185,7 @@ async def test_what_is_in_the_record_is_not_asked_again(record: JudgeRecord, tmp
     first, _ = await run(task, record)
     asked = len(record.requests)
     again = JudgeRecord(SOURCE.key, tmp_path / "judgements")
+    assert {probe.id for probe in task.pool(record)} <= set(again.probes)
     second, _ = await run(task, again)
     assert len(again.requests) == asked
     assert second == first

@@ -149,3 +149,25 @@ def test_parquet_of_nothing_has_the_same_columns(tmp_path: Path) -> None:
             write_parquet(sources, file)
     none, one = (read_table(tmp_path / name) for name in ("none", "one"))
     assert none.schema == one.schema
+
+
+def test_a_line_of_one_request_is_a_dot() -> None:
+    def places(points: tuple[LabPoint, ...]) -> list[str]:
+        one = replace(run("layers"), points=points)
+        found = re.search(r'<polyline class="line p0" points="([^"]*)"', lab_page([SourceRun("a", "", 5, (one,))]))
+        assert found is not None
+        return found[1].split()
+
+    first, again = places(POINTS[:1])
+    assert first == again
+    assert len(places(POINTS[:3])) == 3
+
+
+def test_a_request_with_one_miss_is_missed() -> None:
+    assert run("layers").missed_requests == 1
+
+
+def test_each_of_several_sessions_has_its_figures_and_one_alone_has_those_of_the_page() -> None:
+    for sessions in (1, 2, 3):
+        made = lab_page([SourceRun(str(at), "", 5, (run("layers"),)) for at in range(sessions)])
+        assert made.count("<summary>figures</summary>") == (0 if sessions == 1 else sessions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from hypothesis import given
 
 import workbench
 from library.conversations import POLICIES, Chat, conversations
+from support.waiting import GIVE_UP
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
-from workbench.library.compacting import CompactionWatch
+from workbench.library.compacting import CompactionWatch, run_to_end
 from workbench.library.plans import numbered
 from workbench.library.setups import setup_for_call
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
@@ -69,3 +72,21 @@ def test_what_is_due_is_what_a_look_at_the_whole_log_says(chat: Chat) -> None:
         assert due == (None if whole.action == "none" else whole.why)
         if due:
             context.compact_now()
+
+
+def test_who_is_interrupted_cancels_the_work_and_waits_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = list[str]()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(GIVE_UP)
+        finally:
+            ended.append("cleaned up")
+
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(work())
+    assert ended == ["cleaned up"]

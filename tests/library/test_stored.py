@@ -47,6 +47,7 @@ def test_the_program_plans_the_stored_session_as_the_context_does(capsys: pytest
     with workbench.open("nightly") as session:
         assert [request.reported for request in session.requests][-1] == ours.tokens
         assert session.requests[-1].unattributed == 0
+        assert [request.number for request in session.requests] == list(range(1, 13))
 
 
 def test_a_stored_session_goes_on(tmp_path: Path) -> None:

@@ -375,3 +375,13 @@ def test_a_session_of_cursor_is_called_by_what_the_user_asked(tmp_path: Path) ->
     said = [{"type": "text", "text": f"<user_query>\n{SAID}\n</user_query>"}]
     put(tmp_path / ".cursor/projects/p/agent-transcripts/1.jsonl", [{"role": "user", "message": {"content": said}}])
     assert [each.title for each in found(tmp_path)] == [SAID]
+
+
+@pytest.mark.parametrize(
+    ("content", "folder"),
+    [("/srv/bakery\n", "/srv/bakery"), ('{"cwd": "/srv/bakery"}', "/srv/bakery"), ("bakery", ""), ("/a\n/b", "")],
+)
+def test_a_folder_in_a_file_next_to_the_session_is_one_whole_path(tmp_path: Path, content: str, folder: str) -> None:
+    (tmp_path / "root").write_text(content, encoding="utf-8")
+    (tmp_path / "s.jsonl").write_text("{}\n", encoding="utf-8")
+    assert read_head(str(tmp_path / "s.jsonl"), folder_file="root").folder == folder

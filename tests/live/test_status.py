@@ -48,6 +48,13 @@ def test_a_session_in_figures(tmp_path: Path, services: Services) -> None:
     assert found.cost == pytest.approx((20_100 + 20_200) * 5e-6 + 18 * 25e-6)
 
 
+def test_before_the_first_report_no_figure_is_known(tmp_path: Path, services: Services) -> None:
+    path = tmp_path / "1.jsonl"
+    path.write_bytes(lines(TURNS[0][0]))
+    found = StatusReader(services.catalogue, lambda: services.store).read_status(at(path))
+    assert (found.tokens, found.share, found.cached, found.left) == (None, None, None, None)
+
+
 def test_a_path_may_have_the_sign_in_it_that_stands_before_the_number_of_a_conversation(
     tmp_path: Path, services: Services
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.log.pages import Pages
+from workbench.log.pages import Pages, _varint
 
 VALUES = (None, 0, 1, 5, -300, 70_000, -900_000_000, 2**40, -(2**60), 0.5, "two", b"\0\1")
 """One of each kind that a record can hold."""
@@ -40,3 +40,11 @@ def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -
     assert (5, "x") in rows_in(data)
     others = [each for each in rows_in(data) if each != (5, "x")]
     assert rows_in(data.replace(row, bytes([3, kind]) + row[2:])) == others
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [(b"\x05", 5), (b"\x81\x00", 128), (b"\x80" * 7 + b"\x81\x05", 1 << 8 | 5), (b"\xff" * 9, 2**64 - 1)],
+)
+def test_a_number_has_up_to_nine_bytes_and_the_ninth_counts_in_full(data: bytes, value: int) -> None:
+    assert _varint(b"-" + data + b"-", 1) == (value, 1 + len(data))

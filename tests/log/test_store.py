@@ -147,10 +147,11 @@ class TestRenaming:
         assert bodies(store.session("s")) == [Setting("title", "new")]
 
     def test_one_that_is_open_here(self, store: Store) -> None:
-        session = store.create(id="s")
+        other, session = store.create(id="t"), store.create(id="s")
         store.rename("s", "new")
         assert session.title == "new"
         assert len(session) == 1
+        assert len(other) == 0
 
     def test_one_that_is_open_elsewhere_is_refused(self, store: Store, path: Path) -> None:
         session = store.create(id="s")

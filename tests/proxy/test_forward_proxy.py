@@ -28,7 +28,7 @@ from workbench.log.store import Store
 from workbench.proxy import forward_proxy, token_server, tunnels
 from workbench.proxy.certificates import HostCertificates, new_authority
 from workbench.proxy.control import ReleaseOrder
-from workbench.proxy.forward_proxy import ForwardProxy, _parsed_target, _password
+from workbench.proxy.forward_proxy import ForwardProxy, _parsed_target, _Passing, _password
 from workbench.proxy.gate import Gate
 from workbench.proxy.opened_hosts import HostPort
 from workbench.proxy.routes import Upstreams
@@ -369,3 +369,18 @@ async def test_a_client_that_does_not_trust_us_is_reported_in_one_line(
     [record] = caplog.records
     assert record.name == forward_proxy.__name__
     assert record.getMessage().startswith(f"{HOST}: no connection, because the client may not trust our certificate: ")
+
+
+async def test_what_a_client_says_before_its_connection_is_ready_comes_first() -> None:
+    class Inner(asyncio.Protocol):
+        said = b""
+
+        def data_received(self, data: bytes) -> None:
+            self.said += data
+
+    passing, inner = _Passing(), Inner()
+    passing.data_received(b"one ")
+    passing.data_received(b"two ")
+    passing.begin(inner, asyncio.Transport())
+    passing.data_received(b"three")
+    assert inner.said == b"one two three"

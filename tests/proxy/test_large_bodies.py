@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import time
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -114,10 +115,13 @@ async def test_a_replayed_answer_is_read_up_to_the_limit() -> None:
         Answer(body=b"\0" * 2 * LIMIT, content_type=JSON),
         Answer(body=gzip.compress(b"\0" * 2 * LIMIT), content_type=JSON, headers={"Content-Encoding": "gzip"}),
     ):
+        began = time.monotonic()
         async with Provider(answer) as provider:
             came = await resend_request(ResentRequest("chat", "m", dict(ASK), {}), Upstreams(provider.url), "k", LIMIT)
         assert came.body == {}
         assert "the answer is not read: it " in came.problem
+        assert came.took is not None
+        assert 0 <= came.took <= (time.monotonic() - began) * 1000 + 1
 
 
 async def test_an_answer_on_a_websocket_is_kept_up_to_the_limit(tmp_path: Path) -> None:

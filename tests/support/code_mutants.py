@@ -6,7 +6,9 @@ The fault is put into the text of the file, so that everything around it stays a
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,11 +48,14 @@ class CodeMutant(NamedTuple):
     after: str
     source: str
     """The line as it is."""
+    number: int = 1
+    """Among the same faults in the same words, on this line or another."""
 
     @property
     def key(self) -> str:
         """Names it also when the file has grown above it."""
-        return f"{self.file}: {self.source.strip()} [{self.before} -> {self.after}]"
+        which = f" ({self.number})" if self.number > 1 else ""
+        return f"{self.file}: {self.source.strip()} [{self.before} -> {self.after}]{which}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.before} -> {self.after} in: {self.source.strip()[:90]}"
@@ -65,7 +70,12 @@ class CodeMutant(NamedTuple):
 def mutants_of(file: Path, project: Path = PROJECT) -> list[CodeMutant]:
     """Every small fault that a file can have, from its beginning to its end."""
     found = _Finder(file.read_bytes(), file.relative_to(project).as_posix()).find()
-    return sorted(set(found), key=lambda each: (each.start, each.after))
+    seen = Counter[str]()
+    numbered = list[CodeMutant]()
+    for each in sorted(set(found), key=lambda each: (each.start, each.after)):
+        seen[each.key] += 1
+        numbered.append(each._replace(number=seen[each.key]))
+    return numbered
 
 
 class _Finder:
@@ -189,6 +199,17 @@ class NearestTests:
 
     def _names(self, files: Iterable[Path]) -> list[str]:
         return [each.relative_to(self._tests.parent).as_posix() for each in files]
+
+
+@cache
+def tests_in(file: str) -> list[str]:
+    """The tests of a file, without their cases."""
+    found = list[str]()
+    for node in ast.parse((PROJECT / file).read_bytes()).body:
+        for each in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
+                found.append("::".join([file, *([node.name] if isinstance(node, ast.ClassDef) else []), each.name]))
+    return found
 
 
 def _imported(file: Path) -> set[str]:

@@ -41,12 +41,30 @@ _FEW = 20
 
 
 class ReachedTests(NamedTuple):
-    """What a run of all tests said."""
+    """What a run of the tests without any fault said."""
 
     tests: dict[str, list[str]]
     """By a fault's key, the tests that reach it."""
     seconds: dict[str, float]
-    """Of tests that take more than a moment."""
+    """Of the tests that passed."""
+    asked: dict[str, list[str]]
+    """By a folder of tests that has run, the keys of the faults that were marked."""
+
+    def names(self) -> set[str]:
+        """The tests that passed, without their cases."""
+        return {each.partition("[")[0] for each in self.seconds}
+
+    def lacks(self, fault: CodeMutant, folder: str) -> bool:
+        """Whether nobody knows which tests of a folder reach a fault."""
+        return fault.key not in self.asked.get(folder, ())
+
+    def with_folder(self, folder: str, faults: Iterable[CodeMutant], notes: Path, output: str) -> ReachedTests:
+        """With what a run of one more folder said."""
+        marked = list(faults)
+        new = read_notes(notes, marked, output)
+        tests = {key: sorted({*self.tests.get(key, ()), *found}) for key, found in new.tests.items()}
+        asked = sorted({*self.asked.get(folder, ()), *(each.key for each in marked)})
+        return ReachedTests(self.tests | tests, self.seconds | new.seconds, self.asked | {folder: asked})
 
     def in_order(self, fault: CodeMutant, nearest: Collection[str]) -> list[str]:
         """A few of the nearest files, the cheapest of each other file, and then the next few of each."""
@@ -68,9 +86,10 @@ class ReachedTests(NamedTuple):
                 seconds -= cost
         return taken
 
-    def total(self, tests: Iterable[str]) -> float:
-        """The seconds that they take together."""
-        return sum(map(self._cost, tests))
+    def longest(self, tests: Iterable[str]) -> float:
+        """The seconds of the slowest test. A test may be a whole file."""
+        asked = tuple(tests)
+        return max((time for test, time in self.seconds.items() if test.startswith(asked)), default=0.0)
 
     def _cost(self, test: str) -> float:
         if "::" in test:
@@ -79,7 +98,9 @@ class ReachedTests(NamedTuple):
 
     def save(self, file: Path) -> None:
         """Keep it for another run."""
-        file.write_text(json.dumps(self._asdict(), indent=1), encoding="utf-8")
+        new = file.with_name(f"{file.name}.new")
+        new.write_text(json.dumps(self._asdict(), indent=1), encoding="utf-8")
+        new.replace(file)
 
 
 def put_markers(project: Path, notes: Path, faults: Iterable[CodeMutant]) -> None:
@@ -107,7 +128,15 @@ def read_notes(notes: Path, faults: Iterable[CodeMutant], output: str) -> Reache
     for time, test in re.findall(r"^(\d+\.\d+)s (?:setup|call|teardown) +(\S.*)$", output, re.MULTILINE):
         name = _test_name(test)
         seconds[name] = seconds.get(name, 0.0) + float(time)
-    return ReachedTests({key: sorted(found) for key, found in tests.items()}, seconds)
+    for name in failed_tests(output):
+        seconds.pop(name, None)
+    return ReachedTests({key: sorted(found) for key, found in tests.items()}, seconds, {})
+
+
+def failed_tests(output: str) -> list[str]:
+    """The tests that failed, and the files that cannot be read, in what pytest printed."""
+    found = re.findall(r"^(?:FAILED|ERROR) (\S+(?: .*\])?)", output, re.MULTILINE)
+    return [_test_name(each.split(" - ")[0]) for each in found]
 
 
 def load_reached(file: Path) -> ReachedTests:

@@ -34,8 +34,12 @@ GIVEN = {"toolResult": {"toolUseId": "c", "content": [{"json": {"c": 22}}, {"tex
 
 
 def event(kind: str, value: dict[str, Any]) -> bytes:
-    name, payload = b":event-type", json.dumps(value).encode()
-    head = bytes([len(name)]) + name + b"\7" + struct.pack(">H", len(kind)) + kind.encode()
+    headers = {":content-type": "application/json", ":event-type": kind}
+    head = b"".join(
+        bytes([len(name)]) + name.encode() + b"\7" + struct.pack(">H", len(text)) + text.encode()
+        for name, text in headers.items()
+    )
+    payload = json.dumps(value).encode()
     return struct.pack(">II", 16 + len(head) + len(payload), len(head)) + b"crc1" + head + payload + b"crc2"
 
 

@@ -387,6 +387,15 @@ def test_a_file_that_was_attached_is_content() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("file", "text"), [({"content": "a cell"}, "a cell"), ({"numPages": 3}, '{"numPages": 3}')], ids=["text", "none"]
+)
+def test_an_attached_file_of_another_kind_is_its_text_or_what_is_known_of_it(file: dict[str, Any], text: str) -> None:
+    attached = attachment("file", filename="/a.ipynb", content={"type": "notebook", "file": file})
+    [bodies] = read(line("user", "look"), attached)
+    assert bodies[-1] == reminder(f"Result of calling the Read tool:\n{text}")
+
+
 def test_an_image_that_was_attached_is_one() -> None:
     file = {"type": "image", "file": {"base64": "AA==", "type": "image/png"}}
     [bodies] = read(line("user", "look"), attachment("file", filename="/a.png", content=file))

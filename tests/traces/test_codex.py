@@ -274,6 +274,12 @@ def test_a_compaction_keeps_the_messages_that_its_history_repeats() -> None:
     ]
 
 
+def test_what_a_developer_says_is_kept_even_if_it_reads_like_instructions() -> None:
+    history = [said("developer", AGENTS), said("user", "Summary: two")]
+    found = read(message("user", "one"), line("compacted", message="", replacement_history=history))
+    assert found[2:] == [SystemMessage(AGENTS, "developer")]
+
+
 def test_a_summary_that_is_encrypted_is_said_to_be() -> None:
     history = [said("user", "one"), {"type": "compaction", "encrypted_content": "x"}]
     found = read(message("user", "one"), line("compacted", message="", replacement_history=history))

@@ -131,3 +131,7 @@ def test_what_has_only_some_of_the_marks_is_not_pydantic_ai_s(value: Any) -> Non
 def test_half_a_character_is_not_stored() -> None:
     found = read(request(returned("c1", {"x": "\ud800"}), returned("c2", "\ud800", outcome="failed")))
     assert [decode_event(encode_event(event).encode().decode()).body for event in number_events(found)] == found
+
+
+def test_a_response_may_be_empty() -> None:
+    assert read(request(part("user-prompt", "look")), response())[0] == UserMessage("look")

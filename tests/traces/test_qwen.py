@@ -127,6 +127,13 @@ def compressed(*parts: str) -> dict[str, Any]:
 NOTED = {"made_by": "Qwen Code", "trigger": "token_limit", "tokens_before": 900, "tokens_after": 90}
 
 
+def test_a_compression_has_its_own_time() -> None:
+    later = {**compressed("the file x"), "timestamp": "2026-01-02T04:00:00.000Z"}
+    found = read(said("look"), answered({"text": "Looked."}, prompt=50), later)
+    times = {time for body, time in zip(found, found.times, strict=True) if isinstance(body, Compaction)}
+    assert times == {1767326400000}
+
+
 def test_a_compression_stands_for_all_before_it_and_its_request_is_marked() -> None:
     begun = [said("look"), answered({"text": "Looked."}, prompt=50), said("on"), told(60)]
     found = read(*begun, compressed("the file x", "on"), answered({"text": "On."}, prompt=40))

@@ -189,6 +189,8 @@ def test_older_conventions_have_events_or_numbered_prompts() -> None:
     assert talk(read(span(1, CHAT, events=events))) == expected
     assert talk(read(span(1, numbered))) == expected
     assert talk(read(span(1, {**CHAT, "input.value": "look", "output.value": "Done."}))) == expected
+    for nothing in ({}, {"output.value": ""}, {"output.value": "[1]"}):
+        assert talk(read(span(1, {**CHAT, "input.value": "look", **nothing}))) == expected[:1]
 
 
 def test_tools_alone_are_a_conversation_and_calls_without_messages_are_counted() -> None:

@@ -101,6 +101,14 @@ def test_a_report_of_codex_that_is_repeated_counts_once(tmp_path: Path) -> None:
     assert limit == RateLimit(300, 24.0, 1_782_494_662_000, limit.at)
 
 
+@pytest.mark.parametrize("odd", [{}, {"timestamp": 5}], ids=["as usual", "of an unexpected type"])
+def test_what_a_sub_agent_of_codex_copied_does_not_count(tmp_path: Path, odd: dict[str, Any]) -> None:
+    lines = [codex_header("t1", subagent_history_start_ordinal=4), codex_model()]
+    lines += [{**codex_count(at, 100 * at, 10 * at, 1), "ordinal": at, **odd} for at in (3, 4, 5)]
+    [session] = read(write_codex(tmp_path, "t1", lines)).sessions
+    assert [each.prompt for each in session.requests] == [40, 50]
+
+
 REAL = [path for path in readable_files(".jsonl") if path.parent.name in ("claude-code", "codex")]
 
 

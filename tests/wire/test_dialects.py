@@ -347,3 +347,10 @@ def test_calls_of_anthropic_without_ids_are_numbered_and_get_their_results_in_or
         ("call_1", "one"),
         ("call_2", "two"),
     ]
+
+
+def test_a_function_of_gemini_without_a_schema_has_no_parameters() -> None:
+    declared: list[dict[str, Any]] = [{"name": "ls"}, {"name": "cat", "parameters": {"type": "OBJECT"}}]
+    slots = read_request("gemini", {"tools": [{"functionDeclarations": declared}], "contents": []})
+    functions = [json.loads(slot.text)["function"] for slot in slots if isinstance(slot, SlotContent)]
+    assert functions == [{"name": "ls"}, {"name": "cat", "parameters": {"type": "OBJECT"}}]

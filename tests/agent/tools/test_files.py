@@ -52,6 +52,10 @@ async def test_a_line_longer_than_all_room_is_cut_and_passed(root: Path, use: Us
         "ééééé\n[line 1 is cut: 5999990 bytes of it are missing; next: offset=2]"
     )
     assert (await use("read_file", path="a.txt", offset=2, limits=limits)).text == "last\n[lines 2 to 2 of 2]"
+    put(root / "a.txt", "eleven left\nlast\n")
+    assert (await use("read_file", path="a.txt", limits=limits)).text == (
+        "eleven left\n[line 1 is cut: 1 bytes of it are missing; next: offset=2]"
+    )
 
 
 async def test_where_counting_takes_too_long_more_is_promised(root: Path, use: Use) -> None:

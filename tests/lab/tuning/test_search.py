@@ -32,6 +32,7 @@ WORKBENCH: dict[str, Any] = {row.name: row.value for row in describe_policy(load
     ("text", "values"),
     [
         ("masking.keep_last=0..4", (0, 1, 2, 3, 4)),
+        ("masking.keep_last=3..3", (3,)),
         ("masking.keep_last=0..40", (0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)),
         ("history.max_tokens=0,5_000..20_000", (0, 5000, 6000, 8000, 10000, 15000, 20000)),
         ("compaction.threshold=0.5..0.7", (0.5, 0.51, 0.52, 0.53, 0.54, 0.55, 0.56, 0.57, 0.58, 0.59, 0.6,

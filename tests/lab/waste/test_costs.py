@@ -11,7 +11,7 @@ from support.logs import number
 from support.talk import words
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.waste.costs import WasteReport
-from workbench.lab.waste.output import waste_lines, waste_name, waste_table
+from workbench.lab.waste.output import waste_json, waste_lines, waste_name, waste_table
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -129,3 +129,11 @@ def test_on_a_narrow_terminal_the_end_of_a_path_stays_and_no_sum_is_cut() -> Non
 def test_a_tools_name_does_not_act_on_the_terminal() -> None:
     report = measured(answered(call("evil\x1b[31m", FILE), call("evil\x1b[31m", FILE)))
     assert not any("\x1b" in line for line in [*waste_lines(report, 0), *waste_table(report, 0)])
+
+
+def test_json_names_kinds_and_tools_and_has_items_if_asked_for() -> None:
+    made = waste_json(measured(answered(read(FILE), read(FILE))))
+    assert [(each["kind"], each["tokens"]) for each in made["kinds"]] == [("repeated", made["tokens"])]
+    assert [each["tool"] for each in made["tools"]] == ["Read"]
+    assert [each["tool"] for each in made["items"]] == ["Read"]
+    assert "items" not in waste_json(measured([]), items=False)
