@@ -269,9 +269,11 @@ def test_a_bad_entry_is_refused_by_its_key(entry: Any, message: str) -> None:
 
 @given(name=st.text())
 def test_any_name_has_an_answer(name: str) -> None:
-    info = Catalogue().find_model(name)
+    models = Catalogue()
+    info = models.find_model(name)
     assert info.window > 0
     assert info.tokenizer_note
+    assert models.provider_of(name) == info.provider
 
 
 def test_every_model_of_the_table_has_a_window() -> None:
@@ -279,6 +281,7 @@ def test_every_model_of_the_table_has_a_window() -> None:
     for name in models.names():
         info = models.find_model(name)
         assert info.window > 0
+        assert models.provider_of(name) == info.provider
         assert info.max_output is None or info.max_output > 0
         assert all(price is None or 0 <= price < 0.01 for price in (info.input_price, info.output_price))
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from importlib.resources import files
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from tui.compaction.long_talk import alone
-from tui.play import full_screen, main_screen, program, settle, until
-from tui.screens.looking import look, narrowed, seen
+from tui.play import full_screen, main_screen, settle, until
+from tui.screens.looking import listed, narrowed
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers_of
@@ -20,8 +21,10 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.demo import recording_lines
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import RunCommand
 from workbench.tui.screens.lab import LabScreen
+from workbench.tui.widgets.finder import Finder
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["tui.snapshots"]
 pytestmark = pytest.mark.usefixtures("project")
 
-RECORDING = str(files("workbench") / "demo" / "session.jsonl")
+SIZE = (120, 40)
 CONFIG = """
 theme = "ink"
 [keys]
@@ -50,99 +53,120 @@ def recorded(services: Services) -> str:
         return session.id
 
 
-def compare(
-    pictures: Pictures,
-    services: Services,
-    command: str,
-    words: tuple[str, ...],
-    text: str | None = None,
-    size: tuple[int, int] = (120, 40),
-    theme: str = "ink",
-    then: Callable[[Pilot[Any]], Awaitable[None]] | None = None,
-) -> None:
-    """A screen by its command, and what is typed there, over the compaction panel."""
+Said = tuple[str, str | None, tuple[str, ...]]
+"""The command of a screen, what is typed there, and what is seen then: signs say the same as colours."""
+OF_THE_SESSION: Sequence[Said] = (
+    ("policy", "", ("● workbench now", "confirm Ask first: at 90 %", "Enter use this policy", "Esc close")),
+    ("knobs", "masking", ("this session: 3,965 → 3,965 tokens", "masking.batch_tokens 20000", "Enter change")),
+    ("tools", "read", ("496 tokens of definitions in every request", "read_file read built in 48 ● on")),
+    ("instructions", "", ("…/bakery/AGENTS.md", "most general first", "Enter copy the path")),
+)
+OF_THE_PROGRAM: Sequence[Said] = (
+    ("settings", "", ("The colours. Enter changes them", "policy workbench this session", "Enter change it")),
+    ("model", "bakery", ("openai/bakery-large 256,000 key set", "ollama/bakery:1b 4,096 on this machine")),
+    ("sessions", "", ("● A penny short: order 1042 open", "Soup [b]of the day", "Enter open", "Ctrl+R rename")),
+    ("rename", None, ("The session's title.",)),
+    ("mode", None, ("when to compact", "confirm asks first, now", "manual by hand only", "off never")),
+)
+LAB = (
+    *("lab: this session under every policy", "● workbench now", "tokens by request", "request 25 of 25"),
+    "Enter item by item",
+)
+CLOSER = (
+    (
+        "next-request",
+        ("t",),
+        ("request 3,965 of 16,000 tokens, as under workbench", "whole 32,084 tokens", "Enter use this policy"),
+    ),
+    ("misses", ("down", "m"), ("used #59 Of the 260 orders in November", "held #55", "Enter show where it was used")),
+    ("compared", ("enter",), ("request 25: recorded 3,995 → codex 6,488 tokens (+2,493)", "Enter both texts")),
+)
+"""What the lab shows of a request: a name, the keys, and what is seen then."""
 
-    async def show(pilot: Pilot[Any]) -> None:
+
+@asynccontextmanager
+async def over_the_panel(services: Services) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+    """The program with the compaction panel alone; what is said in the corner comes and goes, and is not shown."""
+    async with full_screen(services, recorded(services)).run_test(size=SIZE) as pilot:
         await settle(pilot)
         await alone(pilot, "f4")
-        main = main_screen(pilot.app)
-        main.post_message(RunCommand(command))
-        await until(lambda: pilot.app.screen is not main)
-        if text is not None:
-            await narrowed(pilot, text)
-        if then is not None:
-            await then(pilot)
-
-    sizes = () if size == (120, 40) and theme == "ink" else (size,)
-    pictures.compare(full_screen(services, recorded(services)), show, words=words, size=size, theme=theme, sizes=sizes)
+        yield pilot, main_screen(pilot.app)
 
 
-LAB = ("lab: this session under every policy", "tokens by request", "request 25 of 25", "Enter item by item")
+async def opened(
+    pilot: Pilot[Any], main: MainScreen, pictures: Pictures, command: str, text: str | None
+) -> Screen[Any]:
+    """A screen by its command, and what is typed there."""
+    main.post_message(RunCommand(command))
+    await until(lambda: pilot.app.screen is not main)
+    if text is not None:
+        await narrowed(pilot, text)
+        await draw_again(pilot, pictures)
+    return pilot.app.screen
 
 
-@pytest.mark.parametrize(
-    ("command", "text", "words"),
-    [
-        ("policy", "", ("● workbench now", "confirm Ask first: at 90 %", "Enter use this policy", "Esc close")),
-        ("knobs", "masking", ("this session: 3,965 → 3,965 tokens", "masking.batch_tokens 20000", "Enter change")),
-        ("lab", "", LAB),
-        ("tools", "read", ("496 tokens of definitions in every request", "read_file read built in 48 ● on")),
-        ("instructions", "", ("…/bakery/AGENTS.md", "most general first", "Enter copy the path")),
-    ],
-    ids=["policy", "knobs", "lab", "tools", "instructions"],
-)
-def test_what_is_said_of_the_session(
-    services: Services, command: str, text: str, words: tuple[str, ...], pictures: Pictures
-) -> None:
-    compare(pictures, services, command, words, text)
+async def draw_again(pilot: Pilot[Any], pictures: Pictures) -> None:
+    """Rows and page as after another size: scrollbars leave them less room by now, or more."""
+    await pictures.resize(pilot, pilot.app.size)
+    Finder.on_resize(await listed(pilot))
 
 
-@pytest.mark.parametrize(
-    ("size", "theme"), [((80, 24), "ink"), ((200, 60), "ink"), ((120, 40), "paper")], ids=["narrow", "wide", "light"]
-)
-def test_the_lab_in_other_sizes(services: Services, size: tuple[int, int], theme: str, pictures: Pictures) -> None:
-    compare(pictures, services, "lab", LAB, "", size, theme)
+async def back(pilot: Pilot[Any], screen: Screen[Any]) -> None:
+    """Leave what lies over a screen."""
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is screen)
 
 
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        (["t"], ("request 3,965 of 16,000 tokens, as under workbench", "whole 32,084 tokens", "Enter use this policy")),
-        (["down", "m"], ("used #59 Of the 260 orders in November", "held #55", "Enter show where it was used")),
-        (["down", "enter"], ("request 25: recorded 3,995 → codex 6,488 tokens (+2,493)", "Enter both texts")),
-    ],
-    ids=["next-request", "misses", "compared"],
-)
-def test_the_lab_more_closely(services: Services, keys: list[str], words: tuple[str, ...], pictures: Pictures) -> None:
-    async def closer(pilot: Pilot[Any]) -> None:
-        lab = pilot.app.screen
+async def compared(pilot: Pilot[Any], pictures: Pictures, name: str, words: Sequence[str]) -> None:
+    """A picture at one size, a look at the others."""
+    if pilot.app.size == SIZE:
+        await pictures.compare_now(pilot, name, words)
+    else:
+        await pictures.look_now(pilot, words)
+
+
+async def walk(pilot: Pilot[Any], main: MainScreen, pictures: Pictures, screens: Sequence[Said]) -> None:
+    """All screens at one size, then at the next: to open one is drawn faster than to resize it."""
+    for size in sorted(pictures.sizes, key=SIZE.__eq__):
+        await pictures.resize(pilot, size)
+        for command, text, words in screens:
+            await opened(pilot, main, pictures, command, text)
+            await compared(pilot, pictures, command, words)
+            await back(pilot, main)
+
+
+async def test_what_is_said_of_the_session(services: Services, pictures: Pictures) -> None:
+    async with over_the_panel(services) as (pilot, main):
+        await walk(pilot, main, pictures, OF_THE_SESSION)
+
+
+async def test_the_lab_in_all_sizes_and_more_closely(services: Services, pictures: Pictures) -> None:
+    async with over_the_panel(services) as (pilot, main):
+        await pictures.resize(pilot, (80, 24))
+        lab = await opened(pilot, main, pictures, "lab", "")
         assert isinstance(lab, LabScreen)
         await until(lambda: lab.is_done)
-        await pilot.press(*keys)
-        await until(lambda: pilot.app.screen is not lab)
+        at = lab.found.highlighted
+        for picture, size in (("narrow", (80, 24)), ("wide", (200, 60)), ("usual", SIZE)):
+            await pictures.resize(pilot, size)
+            await pictures.compare_now(pilot, picture, LAB)
+            for name, keys, words in CLOSER if size in pictures.sizes else ():
+                await closer(pilot, lab, pictures, keys)
+                await compared(pilot, pictures, name, words)
+                await back(pilot, lab)
+            lab.found.highlighted = at
+        pilot.app.theme = "paper"
+        await pictures.compare_now(pilot, "light", LAB)
 
-    compare(pictures, services, "lab", words, "", then=closer)
+
+async def closer(pilot: Pilot[Any], lab: LabScreen, pictures: Pictures, keys: Sequence[str]) -> None:
+    """What the lab opens with these keys."""
+    await pilot.press(*keys)
+    await until(lambda: pilot.app.screen is not lab)
+    await draw_again(pilot, pictures)
 
 
-@pytest.mark.parametrize(
-    ("command", "text", "words"),
-    [
-        ("settings", "", ("The colours. Enter changes them", "policy workbench this session", "Enter change it")),
-        ("model", "bakery", ("openai/bakery-large 256,000 key set", "ollama/bakery:1b 4,096 on this machine")),
-        ("sessions", "", ("● A penny short: order 1042 open", "Soup [b]of the day", "Enter open", "Ctrl+R rename")),
-        ("rename", None, ("The session's title.",)),
-        ("mode", None, ("when to compact", "confirm asks first, now", "manual by hand only", "off never")),
-    ],
-    ids=["settings", "model", "sessions", "rename", "mode"],
-)
-def test_what_is_said_of_the_program(
-    command: str,
-    text: str | None,
-    words: tuple[str, ...],
-    pictures: Pictures,
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_is_said_of_the_program(pictures: Pictures, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("bakery:1b", 4_096),))
     monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: offers_of([server]))
     monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
@@ -154,16 +178,5 @@ def test_what_is_said_of_the_program(
     with Services() as services:
         for title, said in (("Rye or wheat?", "how long does rye rise?"), ("Soup [b]of the day", "more salt")):
             services.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
-        compare(pictures, services, command, words, text)
-
-
-@pytest.mark.parametrize("theme", ["ink", "paper"])
-async def test_nothing_depends_on_colour_alone(services: Services, theme: str) -> None:
-    """Signs say the same as colours: open, on, off, changed, fits."""
-    async with program(services, (160, 50), RECORDING) as (pilot, screen):
-        pilot.app.theme = theme
-        for name, signs in (("policy", "● workbench  now"), ("tools", "● on"), ("lab", "● workbench now")):
-            await look(pilot, screen, name)
-            await seen(pilot, signs)
-            await pilot.press("escape")
-            await until(lambda: pilot.app.screen is screen)
+        async with over_the_panel(services) as (pilot, main):
+            await walk(pilot, main, pictures, OF_THE_PROGRAM)

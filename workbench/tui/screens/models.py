@@ -106,7 +106,7 @@ class ModelsScreen(Finder[str]):
         """The group for sorting: current model, with a key, no key needed or the user's own, well-known, the rest."""
         if name == self.host.model.state.status.model:
             return 0
-        if self._key(self._catalogue.find_model(name)).origin in ("environment", "key store"):
+        if self._key(name).origin in ("environment", "key store"):
             return 1
         if is_built_in(name) or name in self._offers or name in self.host.services.settings.models:
             return 2
@@ -116,17 +116,18 @@ class ModelsScreen(Finder[str]):
         offer = self._offers.get(name)
         return corrected_info(self._catalogue.find_model(name), None, offer.model.window if offer else None)
 
-    def _key(self, info: ModelInfo) -> KeyOrigin:
+    def _key(self, name: str) -> KeyOrigin:
         """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
-        if is_built_in(info.name):
+        if is_built_in(name):
             return KeyOrigin("not needed")
-        if info.provider not in self._keys:
+        provider = self._catalogue.provider_of(name)
+        if provider not in self._keys:
             lost = any(STORE_LOST in key.problem for key in [*self._keys.values()])  # another thread may add one
-            self._keys[info.provider] = KeyOrigin("other") if lost else self.host.services.routes.key(info.name)
-        return self._keys[info.provider]
+            self._keys[provider] = KeyOrigin("other") if lost else self.host.services.routes.key(name)
+        return self._keys[provider]
 
     def _row(self, info: ModelInfo, name: str) -> Row:
-        return self._with_facts(info, name, self._state(info, name))
+        return self._with_facts(info, name, self._state(name))
 
     def _unknown(self, name: str) -> Row:
         return self._with_facts(
@@ -136,14 +137,14 @@ class ModelsScreen(Finder[str]):
     def _with_facts(self, info: ModelInfo, name: str, state: Content) -> Row:
         title = Content(f"  {name}")
         if name == self.host.model.state.status.model:
-            ready = self._key(info).origin != "none"
+            ready = self._key(name).origin != "none"
             title = Content.assemble(("● ", "$success") if ready else ("○ ", "$error"), name, ("  now", "$quiet"))
         about = "~" if info.window_source == "guess" else ""
         return Row(name, (title, f"{about}{info.window:,}", state, *price_texts(info)))
 
-    def _state(self, info: ModelInfo, name: str) -> Content:
+    def _state(self, name: str) -> Content:
         """Whether it can be used, or what is missing."""
-        key = self._key(info)
+        key = self._key(name)
         if name.partition("/")[0] == REHEARSAL:
             return Content.styled("no AI", "$warning")
         if name == LOCAL or name in self._offers or key.origin == "not needed":
@@ -171,7 +172,7 @@ class ModelsScreen(Finder[str]):
                 ("price", "unknown" if info.input_price is None else f"${price_in} in, ${price_out} out per million"),
                 ("provider", info.served_by),
                 ("address", address),
-                ("key", self._key(info).described),
+                ("key", self._key(name).described),
                 ("tokenizer", info.counts_with),
                 ("can", ", ".join(sorted(info.capabilities)) or "unknown"),
             ],
