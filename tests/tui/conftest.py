@@ -66,8 +66,8 @@ def same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_busy(pump: MessagePump) -> bool:
     """Whether it has something to do, or has begun to: otherwise it waits for its next message."""
-    ready = pump._message_queue.ready_event
-    return ready.is_set() or not ready._waiters or bool(pump._next_callbacks)  # type: ignore[attr-defined]
+    ready: Any = pump._message_queue.ready_event
+    return ready.is_set() or not ready._waiters or bool(pump._next_callbacks)
 
 
 @pytest.fixture(autouse=True)
