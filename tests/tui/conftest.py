@@ -16,6 +16,8 @@ from textual.app import App
 from textual.content import Content
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot
 
 from workbench.models.keys import KeyOrigin
 from workbench.models.model_routes import ModelRoutes
@@ -62,15 +64,22 @@ def same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+def is_busy(pump: MessagePump) -> bool:
+    """Whether it has something to do, or has begun to: otherwise it waits for its next message."""
+    ready: Any = pump._message_queue.ready_event
+    return ready.is_set() or not ready._waiters or bool(pump._next_callbacks)
+
+
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pilot waits after every key until the process does nothing at all, or a second.
 
     The session's own thread keeps it from doing nothing, so that would be a second a key. Less than half of the time
     at work is idle enough: what a test waits for beyond the key it names itself. Letters arrive as fast as from a
-    quick typist, with one wait after the last of them.
+    quick typist, with one wait after the last of them. And Pilot sends a message to every widget, to wait for the
+    answers, three times a key: where all of them wait for messages themselves, nobody is asked.
     """
-    press = App._press_keys
+    press, wait_for_screen = App._press_keys, Pilot._wait_for_screen
 
     async def press_keys(app: App[Any], keys: Iterable[str]) -> None:
         for is_letter, some in groupby(keys, key=lambda key: len(key) == 1):
@@ -82,6 +91,12 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
                 await press(app, first)
             await press(app, [last])
 
+    async def wait_for_busy_screen(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
+        if any(map(is_busy, (pilot.app, *pilot.app.screen.walk_children(with_self=True)))):
+            return await wait_for_screen(pilot, timeout)
+        await asyncio.sleep(0)
+        return True
+
     async def idle(min_sleep: float = 0, max_sleep: float = 0.3) -> None:
         started = time.monotonic()
         while True:
@@ -92,6 +107,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
                 return
 
     monkeypatch.setattr(App, "_press_keys", press_keys)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", wait_for_busy_screen)
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
 

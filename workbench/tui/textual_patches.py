@@ -3,7 +3,8 @@
 The docstring of each patch reports the fault as one would report it to Textual: what one does, what happens in Textual
 8.2.8, and what is expected. A test shows that plain Textual still has the fault; when that test fails, the patch can
 go. `patch_textual` installs them when the screen starts. Faults that concern only our own widgets are fixed in
-subclasses: see `steady_app` and `text_areas`. pyproject.toml limits Textual to the releases that were patched.
+subclasses: see `steady_app` and `text_areas`. What concerns styles is in `kept_styles`. pyproject.toml limits Textual
+to the releases that were patched.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from textual._context import visible_screen_stack
 from textual.await_complete import AwaitComplete
 from textual.box_model import BoxModel
 from textual.content import Content
+from textual.css.stylesheet import Stylesheet
 from textual.events import Resize
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
@@ -42,6 +44,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from workbench.config.text import without_controls
+from workbench.tui import kept_styles
 from workbench.tui.steady_app import ERRORS_TO_APP, is_leaving
 
 _JOINED = re.compile("[\u200d\ufe0f]")
@@ -351,6 +354,9 @@ PATCHES: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (MessagePump, "set_timer"): _set_timer,
     (reactive, "invoke_watcher"): _invoke_watcher,
     (textual_markup, "to_content"): text_as_it_is,
+    (Stylesheet, "apply"): kept_styles.apply_kept_rules,
+    (Stylesheet, "replace_rules"): kept_styles.replace_changed_rules,
+    (Stylesheet, "_process_component_classes"): kept_styles.style_components,
 }
 
 

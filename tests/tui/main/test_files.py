@@ -18,6 +18,7 @@ from workbench.sources.services import Services
 from workbench.tui.compaction import preview
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.free_space import FreeSpaceScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
@@ -38,12 +39,47 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-async def test_a_key_that_would_change_a_file_makes_a_session_of_it_and_does_what_was_asked(
+async def check_that_looking_asks_for_no_session(pilot: Pilot[Any], screen: MainScreen) -> None:
+    for key, found in (("L", FreeSpaceScreen), ("M", FreeSpaceScreen), ("c", PreviewScreen)):
+        await pilot.press(key)
+        await until(lambda found=found: isinstance(pilot.app.screen, found))  # type: ignore[misc]
+        await settle(pilot)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        assert screen.model.state.read_only
+
+
+async def check_that_nothing_to_undo_is_said_at_once(pilot: Pilot[Any], screen: MainScreen) -> None:
+    for key in ("u", "f9", "U"):
+        pilot.app.clear_notifications()
+        await pilot.press(key)
+        await until(lambda: "nothing to" in told(pilot.app))
+        assert pilot.app.screen is screen
+        assert screen.model.state.read_only
+
+
+async def check_that_a_message_comes_back(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """Where no session is made of the file."""
+    await pilot.press("f2")
+    await typed(pilot, "and what about the tests?")
+    await until(lambda: screen.model.state.question is not None)
+    assert screen.chat.composer.text == ""
+    await pilot.press("escape")
+    await until(lambda: screen.model.state.question is None)
+    await settle(pilot)
+    assert screen.chat.composer.text == "and what about the tests?"
+
+
+async def test_a_file_is_looked_at_until_a_key_makes_a_session_of_it_and_does_what_was_asked(
     services: Services, file: str
 ) -> None:
     async with program(services, (120, 40), file) as (pilot, screen):
+        await check_that_a_message_comes_back(pilot, screen)
         await pilot.press("f3")
         await settle(pilot)
+        await check_that_looking_asks_for_no_session(pilot, screen)
+        await check_that_nothing_to_undo_is_said_at_once(pilot, screen)
+        assert not services.store.list()
         rows = screen.inspector.rows
         assert rows.lines is not None
         at = next(at for at in range(len(rows.lines)) if (item := rows.lines.item(at)) and item.kind == "tool_result")
@@ -66,39 +102,18 @@ async def test_a_key_that_would_change_a_file_makes_a_session_of_it_and_does_wha
         assert [event.body.action for event in session.events() if isinstance(event.body, Override)] == ["mask"]
 
 
-async def test_a_message_comes_back_where_no_session_is_made_of_the_file(services: Services, file: str) -> None:
-    async with program(services, (120, 40), file) as (pilot, screen):
-        await typed(pilot, "and what about the tests?")
-        await until(lambda: screen.model.state.question is not None)
-        assert screen.chat.composer.text == ""
-        await pilot.press("escape")
-        await until(lambda: screen.model.state.question is None)
-        await settle(pilot)
-        assert screen.chat.composer.text == "and what about the tests?"
-        assert not services.store.list()
-
-
-@pytest.mark.parametrize(("key", "found"), [("L", FreeSpaceScreen), ("M", FreeSpaceScreen), ("c", PreviewScreen)])
-async def test_looking_asks_for_no_session(services: Services, file: str, key: str, found: type[object]) -> None:
-    async with program(services, (120, 40), file) as (pilot, screen):
-        await pilot.press("f3")
-        await settle(pilot)
-        await pilot.press(key)
-        await until(lambda: isinstance(pilot.app.screen, found))
-        await settle(pilot)
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is screen)
-        assert screen.model.state.read_only
-        assert not services.store.list()
-
-
-@pytest.mark.parametrize("own_words", ["", "Mind the half bug. "])
-async def test_a_draft_for_a_file_is_accepted_in_the_session_that_is_made_of_it(
-    services: Services, file: str, own_words: str
+async def test_a_draft_for_a_file_stays_until_it_is_accepted_in_the_session_that_is_made_of_it(
+    services: Services, file: str
 ) -> None:
     async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
         found = await drafted(pilot)
-        found.editor.insert(own_words, (0, 0))
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("n")
+        await seen(pilot, "Ctrl+S make a session of the file, and accept it there")
+        assert found.stage == "draft"
+        assert not services.store.list()
+        found.editor.insert("Mind the half bug. ", (0, 0))
         draft = found.editor.text
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
@@ -115,6 +130,7 @@ async def test_a_draft_that_would_do_something_else_in_the_session_is_shown_firs
 ) -> None:
     async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
         found = await drafted(pilot)
+        draft = found.editor.text
         monkeypatch.setattr(preview, "_same_effect", lambda *_: False)
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
@@ -124,17 +140,9 @@ async def test_a_draft_that_would_do_something_else_in_the_session_is_shown_firs
         assert not screen.model.state.read_only
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-
-
-async def test_a_draft_stays_where_no_session_is_made_of_the_file(services: Services, file: str) -> None:
-    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, _):
-        found = await drafted(pilot)
-        await pilot.press("ctrl+s")
-        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
-        await pilot.press("n")
-        await seen(pilot, "Ctrl+S make a session of the file, and accept it there")
-        assert found.stage == "draft"
-        assert not services.store.list()
+        events = await screen.from_session(lambda opened: list(opened.events))
+        [made] = [event.body.summary for event in events if isinstance(event.body, Compaction)]
+        assert draft.strip() in made, "as it was drafted"
 
 
 async def drafted(pilot: Pilot[Any]) -> PreviewScreen:
@@ -146,17 +154,6 @@ async def drafted(pilot: Pilot[Any]) -> PreviewScreen:
     await pilot.press("enter")
     await seen(pilot, "Ctrl+S make a session of the file, and accept it there", "Space chooses")
     return found
-
-
-@pytest.mark.parametrize("key", ["u", "f9", "U"])
-async def test_a_file_with_nothing_to_undo_or_redo_says_so_at_once(services: Services, file: str, key: str) -> None:
-    async with program(services, (120, 40), file) as (pilot, screen):
-        await pilot.press("f3")
-        await settle(pilot)
-        await pilot.press(key)
-        await until(lambda: "nothing to" in told(pilot.app))
-        assert pilot.app.screen is screen
-        assert screen.model.state.read_only
 
 
 async def test_undo_in_a_file_makes_a_session_of_it_first(services: Services, tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from textual.geometry import Region
+from textual.pilot import Pilot
 
 from tui.play import program, settle, shown, told, typed
 from workbench.log.events import AssistantMessage, UserMessage
@@ -22,20 +24,24 @@ def regions(screen: MainScreen) -> dict[str, Region]:
 
 
 @pytest.mark.long
-async def test_a_narrow_terminal_shows_one_pane_at_a_time(services: Services) -> None:
+async def test_a_narrow_terminal_shows_one_pane_at_a_time_each_with_its_focus(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
         assert set(regions(screen)) == {"chat"}
         assert regions(screen)["chat"].width == 80
+        focused = {"chat": screen.focused}
         for key, name in (("f3", "context"), ("f4", "compaction"), ("f2", "chat")):
             await pilot.press(key)
             await settle(pilot)
             assert set(regions(screen)) == {name}
+            assert screen.focused is focused.setdefault(name, screen.focused), "it comes back to where it was"
+        assert len(set(focused.values())) == 3
         await pilot.press("f5")
         await settle(pilot)
         assert "side by side need 100 columns" in told(pilot.app)
         await pilot.click("Header", offset=(55, 0))
         await settle(pilot)
         assert set(regions(screen)) == {"context"}
+        assert screen.focused is focused["context"]
         await pilot.resize_terminal(160, 40)
         await settle(pilot)
         assert set(regions(screen)) == {"chat", "context", "compaction"}
@@ -44,139 +50,137 @@ async def test_a_narrow_terminal_shows_one_pane_at_a_time(services: Services) ->
         assert set(regions(screen)) == {"context"}
 
 
-@pytest.mark.parametrize("size", [(100, 28), (110, 30), (120, 40), (150, 42), (200, 60)])
-async def test_all_panes_are_shown_and_none_is_cut(services: Services, size: tuple[int, int]) -> None:
+def check_that_none_is_cut(screen: MainScreen) -> None:
+    seen = regions(screen)
+    assert set(seen) == {"chat", "context", "compaction"}
+    assert seen["chat"].width >= 44
+    assert seen["context"].width >= 54
+    assert seen["context"].height >= 14, "more than ten rows"
+    assert seen["compaction"].height >= 7, "room for the curve"
+    lines = shown(screen.app).splitlines()
+    heads = next(line for line in lines if " who " in line)
+    assert [word for word in ("tokens", "what") if word in heads] == ["tokens", "what"]
+    title = next(line for line in lines if "Compaction ·" in line)
+    assert "asks first" in title
+    assert "workbench" in title
+    assert all(word in lines[0] for word in ("F2 Chat", "F3 Context", "F4 Compaction", "F5 One pane"))
+
+
+async def check_keys_of_the_focus(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """The pane with the focus has its keys in its border, also where it is smallest."""
+    for key, name, hint, more in (
+        ("f3", "context", "Enter open", "? all keys"),
+        ("f4", "compaction", "c compact", "? all keys"),
+        ("f2", "chat", "Enter send", "F1 help"),
+    ):
+        await pilot.press(key)
+        await settle(pilot)
+        assert more in shown(pilot.app)
+        for other, pane in screen.panes():
+            foot = str(pane._border_subtitle)  # Textual gives it as markup otherwise
+            assert (hint in foot) == (other == name)
+
+
+async def test_all_panes_are_shown_and_none_is_cut(services: Services) -> None:
     services.store.create([UserMessage("hi"), AssistantMessage("hello")], title="talk").close()
-    async with program(services, size) as (pilot, screen):
-        seen = regions(screen)
-        assert set(seen) == {"chat", "context", "compaction"}
-        assert seen["chat"].width >= 44
-        assert seen["context"].width >= 54
-        assert seen["context"].height >= 14, "more than ten rows"
-        assert seen["compaction"].height >= 7, "room for the curve"
-        lines = shown(pilot.app).splitlines()
-        heads = next(line for line in lines if " who " in line)
-        assert [word for word in ("tokens", "what") if word in heads] == ["tokens", "what"]
-        title = next(line for line in lines if "Compaction ·" in line)
-        assert "asks first" in title
-        assert "workbench" in title
-        assert all(word in lines[0] for word in ("F2 Chat", "F3 Context", "F4 Compaction", "F5 One pane"))
-        for key, hint in (("f2", "F1 help"), ("f3", "? all keys"), ("f4", "? all keys")):
-            await pilot.press(key)
+    async with program(services, (100, 28)) as (pilot, screen):
+        check_that_none_is_cut(screen)
+        await check_keys_of_the_focus(pilot, screen)
+        for size in ((110, 30), (120, 40), (150, 42), (200, 60)):
+            await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert hint in shown(pilot.app)
+            check_that_none_is_cut(screen)
 
 
-async def test_a_wide_terminal_shows_them_side_by_side_and_uses_the_room(services: Services) -> None:
-    async with program(services, (200, 60)) as (pilot, screen):
-        seen = regions(screen)
-        assert seen["chat"].right <= seen["context"].x
-        assert seen["context"].bottom <= seen["compaction"].y
-        assert seen["context"].right == seen["compaction"].right == 200
-        wide, high = seen["chat"].width, seen["context"].height
-        await pilot.press("alt+right", "alt+pageup")
+async def check_the_room(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """They are side by side, and keys move what is between them."""
+    seen = regions(screen)
+    assert seen["chat"].right <= seen["context"].x
+    assert seen["context"].bottom <= seen["compaction"].y
+    assert seen["context"].right == seen["compaction"].right == 160
+    wide, high = seen["chat"].width, seen["context"].height
+    await pilot.press("alt+right", "alt+pageup")
+    await settle(pilot)
+    assert regions(screen)["chat"].width > wide
+    assert regions(screen)["context"].height < high
+    await pilot.press("alt+left", "alt+pagedown")
+    await settle(pilot)
+    assert regions(screen)["chat"].width == wide
+
+
+async def check_tab(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """It goes from the composer to the transcript, beside other panes too."""
+    assert screen.chat.composer.has_focus
+    await pilot.press("tab")
+    await settle(pilot)
+    assert screen.chat.view.has_focus
+    await pilot.press("tab")
+    await settle(pilot)
+    assert screen.chat.composer.has_focus
+
+
+async def check_escape(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """It goes one step out, and at last to the input."""
+    for key in ("f3", "f4"):
+        await pilot.press(key)
         await settle(pilot)
-        assert regions(screen)["chat"].width > wide
-        assert regions(screen)["context"].height < high
-        await pilot.press("alt+left", "alt+pagedown")
+        assert not screen.chat.composer.has_focus
+        await pilot.press("escape")
         await settle(pilot)
-        assert regions(screen)["chat"].width == wide
-        await pilot.press("f5")
-        await settle(pilot)
-        assert set(regions(screen)) == {"chat"}
-        await pilot.press("f3")
-        await settle(pilot)
-        assert set(regions(screen)) == {"context"}
-        await pilot.press("f5", "ctrl+b")
-        await settle(pilot)
-        assert set(regions(screen)) == {"chat"}
-        assert screen.focused is not None
-        assert screen.chat in screen.focused.ancestors_with_self
-        await pilot.press("ctrl+b")
-        await settle(pilot)
-        assert set(regions(screen)) == {"chat", "context", "compaction"}
-        await typed(pilot, "/hide chat")
-        assert set(regions(screen)) == {"context", "compaction"}
+        assert screen.chat.composer.has_focus
+    await pilot.press("tab", "f2")
+    await settle(pilot)
+    assert screen.chat.composer.has_focus, "F2 goes to the input from the transcript too"
+    await pilot.press("f3", "q")
+    await settle(pilot)
+    assert screen.chat.composer.has_focus
+
+
+async def check_dragging(pilot: Pilot[Any], screen: MainScreen) -> None:
+    side = screen.query_one("#side").region
+    await pilot.mouse_down(offset=(side.x, side.y + 3))
+    await pilot.hover(offset=(side.x - 20, side.y + 3))
+    await pilot.mouse_up(offset=(side.x - 20, side.y + 3))
+    await settle(pilot)
+    moved = screen.query_one("#side").region
+    assert abs(moved.x - (side.x - 20)) <= 1
+    border = screen.panel.region.y
+    await pilot.mouse_down(offset=(moved.x + 5, border))
+    await pilot.hover(offset=(moved.x + 5, border - 8))
+    await pilot.mouse_up(offset=(moved.x + 5, border - 8))
+    await settle(pilot)
+    assert abs(screen.panel.region.y - (border - 8)) <= 1
+    await pilot.hover(offset=(moved.x + 30, border + 4))
+    await settle(pilot)
+    assert screen.query_one("#side").region == moved, "let go is let go"
+
+
+async def check_one_pane(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """Where there is room for all, one can be had alone, or hidden."""
+    await pilot.press("f2", "f5")
+    await settle(pilot)
+    assert set(regions(screen)) == {"chat"}
+    await pilot.press("f3")
+    await settle(pilot)
+    assert set(regions(screen)) == {"context"}
+    await pilot.press("f5", "ctrl+b")
+    await settle(pilot)
+    assert set(regions(screen)) == {"chat"}
+    assert screen.focused is not None
+    assert screen.chat in screen.focused.ancestors_with_self
+    await pilot.press("ctrl+b")
+    await settle(pilot)
+    assert set(regions(screen)) == {"chat", "context", "compaction"}
+    await typed(pilot, "/hide chat")
+    assert set(regions(screen)) == {"context", "compaction"}
 
 
 @pytest.mark.long
-async def test_the_focus_comes_back_to_where_it_was(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        composer = screen.focused
-        await pilot.press("f3")
-        await settle(pilot)
-        rows = screen.focused
-        assert rows is not composer
-        await pilot.press("f2")
-        await settle(pilot)
-        assert screen.focused is composer
-        await pilot.press("f3")
-        await settle(pilot)
-        assert screen.focused is rows
-
-
-async def test_tab_goes_from_the_composer_to_the_transcript_beside_other_panes_too(services: Services) -> None:
+async def test_panes_side_by_side_are_walked_moved_and_hidden_with_keys_and_mouse(services: Services) -> None:
     services.store.create([UserMessage("hi")], title="talk").close()
-    async with program(services, (200, 60)) as (pilot, screen):
-        assert screen.chat.composer.has_focus
-        await pilot.press("tab")
-        await settle(pilot)
-        assert screen.chat.view.has_focus
-        await pilot.press("tab")
-        await settle(pilot)
-        assert screen.chat.composer.has_focus
-
-
-async def test_escape_goes_one_step_out_and_at_last_to_the_input(services: Services) -> None:
     async with program(services, (160, 40)) as (pilot, screen):
-        for key in ("f3", "f4"):
-            await pilot.press(key)
-            await settle(pilot)
-            assert not screen.chat.composer.has_focus
-            await pilot.press("escape")
-            await settle(pilot)
-            assert screen.chat.composer.has_focus
-        await pilot.press("tab", "f2")
-        await settle(pilot)
-        assert screen.chat.composer.has_focus, "F2 goes to the input from the transcript too"
-        await pilot.press("f3", "q")
-        await settle(pilot)
-        assert screen.chat.composer.has_focus
-
-
-@pytest.mark.long
-async def test_the_pane_with_the_focus_has_its_keys_in_its_border(services: Services) -> None:
-    async with program(services, (160, 40)) as (pilot, screen):
-        for key, name, hint in (
-            ("f3", "context", "Enter open"),
-            ("f4", "compaction", "c compact"),
-            ("f2", "chat", "Enter send"),
-        ):
-            await pilot.press(key)
-            await settle(pilot)
-            for other, pane in screen.panes():
-                foot = str(pane._border_subtitle)  # Textual gives it as markup otherwise
-                assert (hint in foot) == (other == name)
-
-
-async def test_the_borders_between_the_panes_can_be_dragged(services: Services) -> None:
-    async with program(services, (160, 40)) as (pilot, screen):
-        side = screen.query_one("#side").region
-        await pilot.mouse_down(offset=(side.x, side.y + 3))
-        await pilot.hover(offset=(side.x - 20, side.y + 3))
-        await pilot.mouse_up(offset=(side.x - 20, side.y + 3))
-        await settle(pilot)
-        moved = screen.query_one("#side").region
-        assert abs(moved.x - (side.x - 20)) <= 1
-        border = screen.panel.region.y
-        await pilot.mouse_down(offset=(moved.x + 5, border))
-        await pilot.hover(offset=(moved.x + 5, border - 8))
-        await pilot.mouse_up(offset=(moved.x + 5, border - 8))
-        await settle(pilot)
-        assert abs(screen.panel.region.y - (border - 8)) <= 1
-        await pilot.hover(offset=(moved.x + 30, border + 4))
-        await settle(pilot)
-        assert screen.query_one("#side").region == moved, "let go is let go"
+        for check in (check_the_room, check_tab, check_escape, check_dragging, check_one_pane):
+            await check(pilot, screen)
 
 
 @pytest.mark.long

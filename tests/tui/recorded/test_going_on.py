@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import settle, shown, typed, until
-from tui.recorded.long_run import LAST, STEPS, as_file, as_session, inspector, run
+from tui.recorded.long_run import LAST, REQUESTS, STEPS, as_file, as_session, inspector, run
 from tui.screens.looking import look, narrowed, next_request, values
 from workbench.log.events import Setting, Usage
 from workbench.sources.services import Services
@@ -20,7 +20,9 @@ pytestmark = pytest.mark.usefixtures("project")
 
 @pytest.mark.long
 async def test_the_ledger_has_the_reports_and_what_they_taught(services: Services) -> None:
-    async with inspector(services, as_session(services, run())) as (pilot, _):
+    async with inspector(services, as_session(services, run())) as (pilot, screen):
+        assert screen.model.state.shown is not None
+        assert screen.model.state.shown.at == REQUESTS - 1, "it opens where a file does"
         await pilot.press("a")
         await until(lambda: isinstance(pilot.app.screen, AccountScreen))
         await settle(pilot)
