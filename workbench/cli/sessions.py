@@ -14,6 +14,7 @@ from workbench.cli.asking import require_confirmation
 from workbench.cli.sources import print_masked
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
+from workbench.config.garbage import collector_paused
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import escaped_json, print_json, printable, table, utf8_json, when, whole_number
 from workbench.config.variables import known_keys
@@ -33,7 +34,7 @@ from workbench.traces.tables import Tables
 
 def run_import(options: argparse.Namespace) -> int:
     """Create sessions from a file: an exported log, or a transcript."""
-    with Services() as services:
+    with Services() as services, collector_paused():
         found = [_described(session) for session in _imported(services, options)]
     if options.json:
         print_json({"sessions": found})

@@ -8,7 +8,7 @@ field, word or version of a kind) becomes `Unknown` and is written back unchange
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -80,38 +80,23 @@ def settle_event(event: Event) -> tuple[Event, str]:
 
 def search_text(body: Body) -> str:
     """The words by which an event is found; empty if it has none. See `SEARCH_VERSION`."""
-    match body:
-        case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
-            return text_of(body.content)
-        case Reasoning():
-            return body.text
-        case ToolCall():
-            return f"{body.tool} {body.arguments}"
-        case SlotContent():
-            return f"{body.name}\n{body.text}"
-        case Compaction():
-            return body.summary
-        case Failure():
-            return f"{body.category}: {body.message}"
-        case Snapshot():
-            return body.why
-        case Setting(value=str(value)):
-            return value
-        case _:
-            return ""
+    found = _WORDS.get(type(body))
+    return found(body) if found is not None else ""
 
 
 def _plain_line(event: Event) -> str:
     """The line of an event of texts and whole numbers alone, which reads back as it is; empty for others."""
     seq, name, at, body = event
-    values = msgspec.structs.astuple(body) if type(body) in KIND_OF else ()
+    kind = KIND_OF.get(type(body))
+    values = msgspec.structs.astuple(body) if kind is not None else ()
     if not values or not _is_plain(type(body), (type(seq), type(name), type(at), *map(type, values))):
         return ""
     if seq < 1 or not name:
         return ""
-    with suppress(ValueError, OverflowError):  # half a surrogate pair, a very large number
-        return _QUICK_WRITER.encode(WRITTEN[type(body)](VERSION, seq, name, at, KIND_OF[type(body)], *values)).decode()
-    return ""
+    try:
+        return _QUICK_WRITER.encode(WRITTEN[type(body)](VERSION, seq, name, at, kind, *values)).decode()
+    except (ValueError, OverflowError):  # half a surrogate pair, a very large number
+        return ""
 
 
 @cache
@@ -235,6 +220,16 @@ _NEWER = ("Object contains unknown field", "Invalid enum value", "Invalid value"
 """How msgspec's errors begin where a field, a word or the type of a part is newer than this version."""
 _NOT_JSON = (bytes, bytearray, memoryview, date, datetime, time, timedelta, Decimal, UUID)
 """Types that msgspec would write as text; Python's JSON module refuses them."""
+_WORDS: Final[Mapping[type[Body], Callable[[Any], str]]] = {
+    **dict.fromkeys((UserMessage, AssistantMessage, ToolResult, SystemMessage), lambda body: text_of(body.content)),
+    Reasoning: lambda body: body.text,
+    ToolCall: lambda body: f"{body.tool} {body.arguments}",
+    SlotContent: lambda body: f"{body.name}\n{body.text}",
+    Compaction: lambda body: body.summary,
+    Failure: lambda body: f"{body.category}: {body.message}",
+    Snapshot: lambda body: body.why,
+    Setting: lambda body: body.value if isinstance(body.value, str) else "",
+}
 _FAST = msgspec.json.Decoder(ANY_LINE)
 _READER = json.JSONDecoder(parse_constant=_no_constant)
 _SIMPLE = frozenset({str, int, bool, type(None)})

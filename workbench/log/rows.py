@@ -69,11 +69,12 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
 
 def labels_in(events: Iterable[Event]) -> dict[str, str]:
     """The title and the model that settings among the events give; the last one wins."""
-    return {
-        event.body.key: event.body.value if isinstance(event.body.value, str) else ""
-        for event in events
-        if isinstance(event.body, Setting) and event.body.key in ("title", "model")
-    }
+    found: dict[str, str] = {}
+    for event in events:
+        body = event.body
+        if type(body) is Setting and body.key in ("title", "model"):
+            found[body.key] = body.value if isinstance(body.value, str) else ""
+    return found
 
 
 def stored_lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[str]:

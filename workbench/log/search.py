@@ -47,8 +47,8 @@ class Hit(NamedTuple):
 
 def index_events(db: sqlite3.Connection, events: Iterable[tuple[int, Body]]) -> None:
     """Put events into the index, each by its key."""
-    worded = ((event, _words(body)) for event, body in events)
-    db.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", (each for each in worded if each[1]))
+    worded = ((event, words) for event, body in events if (words := _words(body)))
+    db.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", worded)
 
 
 def remove_session(db: sqlite3.Connection, session: int) -> None:

@@ -180,6 +180,7 @@ class Builder(EventBuilder):
 
     def add(self, *bodies: Body) -> None:
         """Append events; if their agent had cut one before it sent it, the cut is recorded."""
+        recorded = self.bodies
         for body in bodies:
             sent = body
             if type(body) is ToolCall:
@@ -188,7 +189,8 @@ class Builder(EventBuilder):
                 sent = self._with_cut(body, body.tool, self._asked.get(body.call_id, ""))
             elif type(body) is UserMessage and self.name in IN_MESSAGES:
                 sent = self._with_cut(body)
-            self.bodies.append_body(sent, self._at)
+            recorded.append(sent)
+            recorded.times.append(self._at)
 
     def cleared(self, edits: ProviderEdits) -> None:
         """Record what the provider removed from the request that is answered next, or was just made."""

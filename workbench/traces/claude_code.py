@@ -87,7 +87,7 @@ def read(document: Document, text: str) -> list[Recording]:
         reader = conversations.reader(line)
         reader.read_line(line)
         reader.gaps += (line.parent or "") not in survey.names
-        if at in asked and (session := conversations.session()) is not None:
+        if asked and at in asked and (session := conversations.session()) is not None:
             session.sub_agent_asked(asked[at])
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
     if found:

@@ -36,7 +36,8 @@ class ClaudeConversations(Generic[R]):
         """By line: its conversation, for sub-agents without a name."""
 
     def reader(self, line: SessionLine) -> R:
-        self._session = self._session_of(line)
+        session = self._sessions.get(line.session)
+        self._session = self._session_of(line) if session is None else session
         key = (self._session, self._agent(line))
         found = self.made.get(key)
         if found is None:

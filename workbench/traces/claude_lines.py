@@ -180,11 +180,13 @@ class ClaudeCodeReader:
         if reply not in self._reported:
             self._usage_of(used, self._request)
             self._reported.add(reply)
-        self._add_sub_agents()
-        held, self._held = self._held, []
-        for line, message in held:
-            self._at(line)
-            self._user(line, message)
+        if self._sub_agents:
+            self._add_sub_agents()
+        if self._held:
+            held, self._held = self._held, []
+            for line, message in held:
+                self._at(line)
+                self._user(line, message)
 
     def _usage_of(self, used: dict[str, Any], request: int, **more: Any) -> None:
         cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
@@ -227,7 +229,7 @@ class ClaudeCodeReader:
         before = self.builder.last
         self._wire.user(content)
         for seq, body in enumerate(self.builder.bodies[before:], before + 1):
-            if isinstance(body, ToolResult):
+            if type(body) is ToolResult:
                 self._clearable[body.call_id] = (seq, seq)
 
     def _assistant(self, line: SessionLine, message: SessionMessage) -> None:

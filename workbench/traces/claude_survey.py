@@ -48,5 +48,5 @@ class ClaudeSurvey:
                     self.edits[message.id] = edits
             if line.type == "api-request":
                 self.has_requests = True
-            if line.is_sidechain or line.parent_call:
+            if line.is_sub_agents:
                 self.has_sub_agents = True

@@ -227,7 +227,7 @@ class AnthropicReader:
         parts: list[Part] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_in(block, "type")
-            if kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
+            if parts and kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
                 self._answered(parts, reply, finish)
             if kind == "thinking":
                 self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
@@ -239,7 +239,8 @@ class AnthropicReader:
                 self.builder.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
             elif block is not None:
                 parts.append(part_of(block))
-        self._answered(parts, reply, finish)
+        if parts:
+            self._answered(parts, reply, finish)
 
     def _call_id(self, block: dict[str, Any]) -> str:
         """The id of a call. A call without one gets a new id, which the next result without an id belongs to."""
@@ -251,9 +252,8 @@ class AnthropicReader:
         return name
 
     def _answered(self, parts: list[Part], reply: str, finish: str) -> None:
-        if parts:
-            self.builder.add(AssistantMessage(content_from(parts), reply, finish=finish, model=self.builder.model))
-            parts.clear()
+        self.builder.add(AssistantMessage(content_from(parts), reply, finish=finish, model=self.builder.model))
+        parts.clear()
 
 
 def anthropic_definition(tool: Any) -> Any:
