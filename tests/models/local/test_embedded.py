@@ -61,7 +61,7 @@ async def test_one_process_serves_all_until_it_is_stopped_in_the_middle_of_an_an
     await check_it_streams_an_answer_and_says_what_it_cost(endpoint)
     await check_a_request_over_the_window_is_refused_with_both_sizes(endpoint, model.window)
     await check_nobody_gets_an_answer_without_the_key(endpoint)
-    assert model.pid == pid
+    assert {model.pid} == {pid}
     with pytest.raises(httpx.HTTPError):
         await read_until_stopped(model, endpoint)
     assert model.pid is None
