@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,39 +140,52 @@ async def test_tools_are_named_after_their_server_and_do_what_it_does(
     assert gone == ToolOutcome("the MCP server tiny is gone: stopped", is_error=True)
 
 
-async def test_a_server_sees_those_variables_that_are_passed_and_no_other_keys(
+async def test_servers_that_fail_are_reported_and_the_others_go_on(
     tiny: McpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLOUR", "blue")
     monkeypatch.setenv("SECRET", "not for servers")
-    async with McpTools([McpServer("tiny", tiny.command, pass_env=("COL*",))], tmp_path) as tools:
-        assert (await toolbox(tools, tmp_path).run_tool("tiny__odd_name__", "")).text == f"{tmp_path} blue none"
-
-
-async def test_a_server_that_dies_is_reported_and_the_others_go_on(tiny: McpServer, tmp_path: Path) -> None:
-    async with McpTools([tiny, McpServer("other", tiny.command)], tmp_path) as tools:
-        box = toolbox(tools, tmp_path)
-        for tool in ("tiny__die", "tiny__echo"):
-            outcome = await box.run_tool(tool, '{"text": "a"}' if tool == "tiny__echo" else "")
-            assert outcome.is_error
-            assert outcome.text == "the MCP server tiny is gone: ended: Connection closed (out of cheese)"
-        assert tools.problems == ["mcp.tiny: ended: Connection closed (out of cheese)"]
-        assert await box.run_tool("other__echo", '{"text": "a"}') == ToolOutcome("a")
-
-
-async def test_servers_that_do_not_start_are_reported(tiny: McpServer, tmp_path: Path) -> None:
     servers = [
         McpServer("absent", ("no-such-program-anywhere",)),
         McpServer("broken", (sys.executable, "-c", "raise SystemExit('bad day')")),
         McpServer("nobody", url="http://127.0.0.1:1/mcp"),
         tiny,
+        McpServer("other", tiny.command, pass_env=("COL*",)),
     ]
     async with McpTools(servers, tmp_path) as tools:
-        assert {tool.name.partition("__")[0] for tool in tools.tools} == {"tiny"}
-        absent, broken, nobody = tools.problems
-        assert absent == "mcp.absent: cannot be started: No such file or directory"
-        assert broken == "mcp.broken: cannot be started: Connection closed (bad day)"
-        assert nobody.startswith("mcp.nobody: cannot be started: ")
+        box = toolbox(tools, tmp_path)
+        assert {tool.name.partition("__")[0] for tool in tools.tools} == {"tiny", "other"}
+        check_those_that_do_not_start_are_reported(tools.problems)
+        await check_one_that_dies_is_reported(box)
+        assert tools.problems[3:] == ["mcp.tiny: ended: Connection closed (out of cheese)"]
+        assert await box.run_tool("other__echo", '{"text": "a"}') == ToolOutcome("a")
+        passed = await box.run_tool("other__odd_name__", "")
+        assert passed.text == f"{tmp_path} blue none", "the variables that are passed, and no other keys"
+        await check_a_cancelled_call_is_cancelled_at_the_server(box)
+        assert len(tools.problems) == 4
+
+
+def check_those_that_do_not_start_are_reported(problems: Sequence[str]) -> None:
+    absent, broken, nobody = problems
+    assert absent == "mcp.absent: cannot be started: No such file or directory"
+    assert broken == "mcp.broken: cannot be started: Connection closed (bad day)"
+    assert nobody.startswith("mcp.nobody: cannot be started: ")
+
+
+async def check_one_that_dies_is_reported(box: Toolbox) -> None:
+    for tool in ("tiny__die", "tiny__echo"):
+        outcome = await box.run_tool(tool, '{"text": "a"}' if tool == "tiny__echo" else "")
+        assert outcome.is_error
+        assert outcome.text == "the MCP server tiny is gone: ended: Connection closed (out of cheese)"
+
+
+async def check_a_cancelled_call_is_cancelled_at_the_server(box: Toolbox) -> None:
+    call = asyncio.create_task(box.run_tool("other__hang", ""))
+    assert (await box.run_tool("other__until_started", "")).text == "started"
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await box.run_tool("other__until_stopped", "")).text == "stopped"
 
 
 async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
@@ -189,18 +202,6 @@ async def test_nothing_is_left_when_starting_is_cancelled(tmp_path: Path) -> Non
         async with asyncio.timeout(0.2), McpTools([silent], tmp_path):
             raise AssertionError("a silent server was taken for a working one")
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
-
-
-async def test_a_cancelled_call_is_cancelled_at_the_server(tiny: McpServer, tmp_path: Path) -> None:
-    async with McpTools([tiny], tmp_path) as tools:
-        box = toolbox(tools, tmp_path)
-        call = asyncio.create_task(box.run_tool("tiny__hang", ""))
-        assert (await box.run_tool("tiny__until_started", "")).text == "started"
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        assert (await box.run_tool("tiny__until_stopped", "")).text == "stopped"
-        assert tools.problems == []
 
 
 async def test_a_call_has_a_time_limit(tiny: McpServer, tmp_path: Path) -> None:

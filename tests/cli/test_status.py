@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from cli.test_json_docs import SHOWN
 from live.test_finder import put
 from session.test_following import BREAD, claude, lines
-from support.calls import Call
+from support.calls import Call, Outcome
 
 
 def turns(folder: Path, *numbers: int) -> bytes:
@@ -93,23 +94,24 @@ def told(**more: Any) -> str:
     return json.dumps({"hook_event_name": "Status", "session_id": "s", "cwd": "/", "model": model, **more})
 
 
-def claude_code(given: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "workbench", "status", "--claude-code"]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+def test_claude_codes_status_line_is_about_that_very_session(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claude_code(given: str) -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        return call("status", "--claude-code")
 
-
-def test_claude_codes_status_line_is_about_that_very_session(tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", turns(tmp_path, 1).decode())
     window = {"context_window_size": 1_000_000}
-    assert claude_code(told(transcript_path=str(path))).stdout.startswith("20,100 of 200,000 (10 %) · ")
+    assert claude_code(told(transcript_path=str(path))).out.startswith("20,100 of 200,000 (10 %) · ")
     larger = claude_code(told(transcript_path=str(path), context_window=window))
-    assert larger.stdout.startswith("20,100 of 1,000,000 (2.0 %) · ")
+    assert larger.out.startswith("20,100 of 1,000,000 (2.0 %) · ")
     fresh = claude_code(told(transcript_path=str(tmp_path / "not there yet.jsonl")))
-    assert (fresh.returncode, fresh.stdout) == (0, "claude-opus-4-5 · nothing reported yet\n")
+    assert (fresh.code, fresh.out) == (0, "claude-opus-4-5 · nothing reported yet\n")
     for given in ("", "3", "{}", '{"transcript_path": 3}'):
         refused = claude_code(given)
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert "expected an object with a transcript_path" in refused.stderr
+        assert (refused.code, refused.out) == (2, "")
+        assert "expected an object with a transcript_path" in refused.err
 
 
 def test_followed_it_is_printed_again_when_it_has_changed(session: Path, project: Path) -> None:

@@ -145,7 +145,7 @@ def served(sessions: Path) -> Iterator[list[str]]:
         server.shutdown()
 
 
-@pytest.mark.parametrize("how", [(), pytest.param(("--cluster", "local"), marks=pytest.mark.long)])
+@pytest.mark.parametrize("how", [(), pytest.param(("--cluster", "local"), marks=pytest.mark.wide)])
 def test_each_process_reads_a_session_once_however_many_policies_are_tried(
     served: list[str], how: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

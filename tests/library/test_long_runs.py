@@ -30,7 +30,7 @@ def compact_if_due(context: workbench.Context) -> list[workbench.CompactionResul
     return [context.compact_now()] if context.due else []
 
 
-@pytest.mark.parametrize("calls", [1, 4, 6])
+@pytest.mark.parametrize("calls", [1, 4, pytest.param(6, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("policy", [name for name in POLICIES if name != "layers"])
 def test_long_turns_are_summarised_and_never_dropped(policy: str, calls: int) -> None:
     context = workbench.Context(policy, window=12_000, tools=TOOLS, system="You are an agent.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from mcp_server.sessions import AFTER, BEFORE, SECRET, home_session
 from workbench.agent.mcp import McpServer, McpTools
 from workbench.agent.tools.base import ToolContext
+from workbench.cli.main import main
 from workbench.mcp_server.tools import SCHEMAS
 
 pytestmark = pytest.mark.xdist_group("mcp")
@@ -92,10 +94,13 @@ print([name for name in {SILENT_IMPORTS!r} if name in sys.modules], file=sys.std
     assert done.stderr == "[]\n"
 
 
-def test_an_audit_that_fails_never_ends_with_the_code_that_stops_a_compaction(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "workbench", "mcp", "audit"]
+def test_an_audit_that_fails_never_ends_with_the_code_that_stops_a_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = {"hook_event_name": "PreCompact", "transcript_path": str(tmp_path / "gone.jsonl"), "session_id": "s"}
     for text in ("", "[]", "{}", json.dumps(given)):
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("workbench: ")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert main(["mcp", "audit"]) == 1
+        out, errors = capsys.readouterr()
+        assert out == ""
+        assert errors.startswith("workbench: ")

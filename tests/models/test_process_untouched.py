@@ -11,8 +11,6 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
-TESTS = Path(__file__).parents[1]
-
 STATE = """
 import gc, logging, os, sys, warnings
 import httpx
@@ -89,21 +87,12 @@ async def main():
 print(asyncio.run(main()), "litellm" in sys.modules, changed(before))
 """
 )
-
-
-def printed_by(program: str) -> str:
-    code = program.format(tests=str(TESTS))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+"""Run by test_gateway_process, which then goes on to faults."""
 
 
 def test_to_import_the_library_changes_nothing_in_the_process() -> None:
-    assert printed_by(IMPORTS) == "{}"
-
-
-def test_nor_does_a_call_through_litellm() -> None:
-    assert printed_by(CALL) == "fine True {}"
+    done = subprocess.run([sys.executable, "-c", IMPORTS.format()], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "{}\n"), done.stderr
 
 
 KNOWN = {

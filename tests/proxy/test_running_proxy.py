@@ -94,16 +94,15 @@ urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/
 """
 
 
-@pytest.mark.long
-def test_a_policy_on_the_way_says_what_it_does_and_did(tmp_path: Path) -> None:
+def test_a_policy_on_the_way_says_what_it_does_and_did(capfd: pytest.CaptureFixture[str]) -> None:
     knobs = ("--policy", "layers", "--set", "masking.keep_first=0", "--set", "masking.keep_last=2")
-    with started(tmp_path, "--to", "rehearsal", *knobs, "--", sys.executable, "-c", MANY_RESULTS) as process:
-        out, errors = process.communicate(timeout=GIVE_UP)
+    code = main(["proxy", "--to", "rehearsal", *knobs, "--", sys.executable, "-c", MANY_RESULTS])
+    out, errors = capfd.readouterr()
     assert out.splitlines()[1] == (
         "policy layers masking.keep_first=0 masking.keep_last=2: masks results of tools but for the last 2 of the turn "
         "and cuts results over 8,000 tokens, as soon as that frees 4,000 tokens at once"
     )
-    assert process.returncode == 0
+    assert code == 0
     assert errors == "workbench proxy: the policy masked or cut 4 results in 1 batch; 1 request changed\n"
 
 

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,18 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def ran(folder: Path, *arguments: str) -> Outcome:
-    with started(folder, "--tls", *arguments) as process:
-        out, errors = process.communicate(timeout=GIVE_UP)
-        return Outcome(process.returncode, out, errors)
+RunTls = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run_tls(capfd: pytest.CaptureFixture[str]) -> RunTls:
+    """Run it in this process, up to the end of its agent."""
+
+    def run(*arguments: str) -> Outcome:
+        code = main(["proxy", "--tls", *arguments])
+        return Outcome(code, *capfd.readouterr())
+
+    return run
 
 
 def titles(folder: Path) -> list[str]:
@@ -70,8 +79,8 @@ def titles(folder: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_sdk_in_the_agent_passes_and_is_recorded(tmp_path: Path) -> None:
-    outcome = ran(tmp_path, "--to", "rehearsal", "--", sys.executable, "-c", WITH_THE_SDK)
+def test_a_sdk_in_the_agent_passes_and_is_recorded(tmp_path: Path, run_tls: RunTls) -> None:
+    outcome = run_tls("--to", "rehearsal", "--", sys.executable, "-c", WITH_THE_SDK)
     assert outcome.code == 0, outcome.err
     address, about, *answer = outcome.out.splitlines()
     assert address.startswith("http://workbench:")
@@ -83,10 +92,10 @@ def test_a_sdk_in_the_agent_passes_and_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_policy_changes_what_passes(tmp_path: Path) -> None:
+def test_a_policy_changes_what_passes(tmp_path: Path, run_tls: RunTls) -> None:
     knobs = ("--policy", "layers", "--set", "masking.keep_first=0", "--set", "masking.keep_last=2")
     agent = f"import os; os.environ['OPENAI_BASE_URL'] = 'https://api.openai.com/v1'\n{MANY_RESULTS}"
-    outcome = ran(tmp_path, "--to", "rehearsal", *knobs, "--", sys.executable, "-c", agent)
+    outcome = run_tls("--to", "rehearsal", *knobs, "--", sys.executable, "-c", agent)
     assert outcome.code == 0, outcome.err
     assert "policy layers masking.keep_first=0 masking.keep_last=2: masks results of tools" in outcome.out
     assert "the policy masked or cut 4 results in 1 batch; 1 request changed\n" in outcome.err
@@ -95,9 +104,9 @@ def test_a_policy_changes_what_passes(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_curl_passes_and_is_recorded(tmp_path: Path) -> None:
+def test_curl_passes_and_is_recorded(tmp_path: Path, run_tls: RunTls) -> None:
     url = "https://api.mistral.ai/v1/chat/completions"
-    outcome = ran(tmp_path, "--to", "rehearsal", "--", "curl", "-sS", "-d", BODY, url)
+    outcome = run_tls("--to", "rehearsal", "--", "curl", "-sS", "-d", BODY, url)
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out.splitlines()[2])["choices"]
     assert titles(tmp_path) == ["hello there"]
@@ -114,9 +123,10 @@ async def test_the_certificate_of_the_provider_is_verified(
         url = f"https://localhost:{provider.port}/v1/chat/completions"
         code = f"import os; [os.environ.pop(name) for name in ('NO_PROXY', 'no_proxy')]\n{WITH_URLLIB}"
         host = f"localhost:{provider.port}"
-        outcome = await asyncio.to_thread(ran, tmp_path, "--tls-host", host, "--", sys.executable, "-c", code, url)
-        assert outcome.code == 0, outcome.err
-        answer = outcome.out.splitlines()[2:]
+        with started(tmp_path, "--tls", "--tls-host", host, "--", sys.executable, "-c", code, url) as process:
+            out, errors = await asyncio.to_thread(process.communicate, timeout=GIVE_UP)
+        assert process.returncode == 0, errors
+        answer = out.splitlines()[2:]
         if is_trusted:
             assert "\n".join(answer) == WHOLE.decode()
             assert titles(tmp_path) == ["hello there"]
@@ -145,8 +155,8 @@ def test_json_says_what_clients_need_and_a_signal_ends_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_an_agent_that_asks_no_provider_is_reported(tmp_path: Path) -> None:
-    outcome = ran(tmp_path, "--", sys.executable, "-c", "")
+def test_an_agent_that_asks_no_provider_is_reported(run_tls: RunTls) -> None:
+    outcome = run_tls("--", sys.executable, "-c", "")
     assert "passed here, and nothing was recorded: it may have asked no model, or not read HTTPS_PROXY" in outcome.err
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
-LARGE = 700_000
-"""Bytes. A test that goes through such a file takes ten seconds and more."""
+LARGE = 300_000
+"""Bytes. A test that goes through such a file takes a second and more."""
 NOT_READ_YET: set[str] = set()
 """Folders with transcripts that no reader knows, or not all of them."""
 

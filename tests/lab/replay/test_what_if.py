@@ -24,7 +24,9 @@ def plan_sizes(made: LabSource, policy: str, numbers: list[int]) -> list[int]:
     return [find_any_plan(made.services, made.source, asked, nth).plan.size for nth in listed]
 
 
-@pytest.mark.parametrize("policy", ["codex", "layers", "sliding"])
+@pytest.mark.parametrize(
+    "policy", ["codex", *(pytest.param(each, marks=pytest.mark.wide) for each in ("layers", "sliding"))]
+)
 @pytest.mark.parametrize("file", file_cases())
 def test_in_every_recording_plan_and_the_lab_have_the_same_request(file: Path, policy: str) -> None:
     with Services() as services:

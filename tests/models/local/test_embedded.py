@@ -51,9 +51,38 @@ async def chunks(answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-async def test_it_streams_an_answer_and_says_what_it_cost(model: LocalModel) -> None:
+async def test_one_process_serves_all_until_it_is_stopped_in_the_middle_of_an_answer(
+    model: LocalModel, ended: Ended
+) -> None:
+    endpoint = await check_all_who_start_it_share_one_process(model)
+    pid = model.pid
+    assert pid is not None
+    await check_the_same_beginning_is_reported_as_cached_the_second_time(endpoint)
+    await check_it_streams_an_answer_and_says_what_it_cost(endpoint)
+    await check_a_request_over_the_window_is_refused_with_both_sizes(endpoint, model.window)
+    await check_nobody_gets_an_answer_without_the_key(endpoint)
+    assert {model.pid} == {pid}
+    with pytest.raises(httpx.HTTPError):
+        await read_until_stopped(model, endpoint)
+    assert model.pid is None
+    await ended(pid)
+
+
+async def check_all_who_start_it_share_one_process(model: LocalModel) -> Endpoint:
+    """Also where one of them gives up."""
+    impatient, *patient = (asyncio.create_task(model.start()) for _ in range(5))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    endpoints = await asyncio.gather(*patient)
+    assert impatient.cancelled()
+    assert len({endpoint.api_base for endpoint in endpoints}) == 1
+    assert await model.start() == endpoints[0]
+    return endpoints[0]
+
+
+async def check_it_streams_an_answer_and_says_what_it_cost(endpoint: Endpoint) -> None:
     body = question("Hello!", max_tokens=12, stream=True, stream_options={"include_usage": True})
-    async with client(await model.start()) as http, http.stream("POST", "/chat/completions", json=body) as answer:
+    async with client(endpoint) as http, http.stream("POST", "/chat/completions", json=body) as answer:
         assert answer.status_code == 200
         got = [chunk async for chunk in chunks(answer)]
     deltas = [choice for chunk in got for choice in chunk["choices"]]
@@ -65,8 +94,8 @@ async def test_it_streams_an_answer_and_says_what_it_cost(model: LocalModel) -> 
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
-async def test_the_same_beginning_is_reported_as_cached_the_second_time(model: LocalModel) -> None:
-    async with client(await model.start()) as http:
+async def check_the_same_beginning_is_reported_as_cached_the_second_time(endpoint: Endpoint) -> None:
+    async with client(endpoint) as http:
         first, second = [
             (await http.post("/chat/completions", json=question("What is a dog?", max_tokens=1))).json()["usage"]
             for _ in range(2)
@@ -76,56 +105,27 @@ async def test_the_same_beginning_is_reported_as_cached_the_second_time(model: L
     assert 0 < second["prompt_tokens_details"]["cached_tokens"] <= second["prompt_tokens"]
 
 
-async def test_a_request_over_the_window_is_refused_with_both_sizes(model: LocalModel) -> None:
-    async with client(await model.start()) as http:
+async def check_a_request_over_the_window_is_refused_with_both_sizes(endpoint: Endpoint, window: int) -> None:
+    async with client(endpoint) as http:
         answer = await http.post("/chat/completions", json=question("one more word " * 600, stream=True))
     assert answer.status_code == 400
     error = answer.json()["error"]
     assert error["type"] == "exceed_context_size_error"
-    assert error["n_ctx"] == model.window == 1024
+    assert error["n_ctx"] == window == 1024
     assert error["n_prompt_tokens"] > 1024
 
 
-async def test_nobody_gets_an_answer_without_the_key(model: LocalModel) -> None:
-    endpoint = await model.start()
+async def check_nobody_gets_an_answer_without_the_key(endpoint: Endpoint) -> None:
     async with client(Endpoint(endpoint.api_base, "another key")) as http:
         assert (await http.post("/chat/completions", json=question("Hello!"))).status_code == 401
     assert endpoint.api_key not in repr(endpoint)
 
 
-async def test_all_who_start_it_share_one_process(model: LocalModel, ended: Ended) -> None:
-    endpoints = await asyncio.gather(*(model.start() for _ in range(5)))
-    assert len({endpoint.api_base for endpoint in endpoints}) == 1
-    assert await model.start() == endpoints[0]
-    pid = model.pid
-    assert pid is not None
-    await model.stop()
-    assert model.pid is None
-    await ended(pid)
-
-
-async def test_one_starter_that_gives_up_does_not_take_it_from_the_others(model: LocalModel) -> None:
-    impatient, patient = asyncio.create_task(model.start()), asyncio.create_task(model.start())
-    await asyncio.sleep(0)
-    impatient.cancel()
-    assert (await patient).api_base
-    assert impatient.cancelled()
-
-
-async def test_stopping_ends_it_in_the_middle_of_an_answer(model: LocalModel, ended: Ended) -> None:
-    endpoint = await model.start()
-    pid = model.pid
-    assert pid is not None
-
-    async def read_until_stopped() -> None:
-        body = question("Tell a long story.", stream=True)
-        async with client(endpoint) as http, http.stream("POST", "/chat/completions", json=body) as answer:
-            async for _ in chunks(answer):
-                await model.stop()
-
-    with pytest.raises(httpx.HTTPError):
-        await read_until_stopped()
-    await ended(pid)
+async def read_until_stopped(model: LocalModel, endpoint: Endpoint) -> None:
+    body = question("Tell a long story.", stream=True)
+    async with client(endpoint) as http, http.stream("POST", "/chat/completions", json=body) as answer:
+        async for _ in chunks(answer):
+            await model.stop()
 
 
 async def test_stopping_gives_up_a_start_that_is_under_way(model: LocalModel) -> None:
