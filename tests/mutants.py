@@ -170,7 +170,7 @@ class _Trial:
     def _rounds(
         self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
     ) -> list[list[str]]:
-        """Which tests to ask first, and which then: a few of the nearest files and new ones, a few of others, many."""
+        """Which tests to ask first, and which then: new ones, a few of the nearest files, a few of others, many."""
         from support.code_mutants import tests_in
 
         near = self._nearest.of(mutant.file)
@@ -185,7 +185,7 @@ class _Trial:
         for each in tests[:FIRST]:
             (nearest if each.partition("::")[0] in near else others).append(each)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        return [[*new, *nearest], others, reached.within([*near, *further], LONGEST)]
+        return [new, nearest, others, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""

@@ -48,3 +48,14 @@ def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -
 )
 def test_a_number_has_up_to_nine_bytes_and_the_ninth_counts_in_full(data: bytes, value: int) -> None:
     assert _varint(b"-" + data + b"-", 1) == (value, 1 + len(data))
+
+
+def test_the_pages_of_deleted_rows_are_known(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        with db:
+            db.executemany("INSERT INTO pairs VALUES (?, zeroblob(9000))", [(number,) for number in range(50)])
+        with db:
+            db.execute("DELETE FROM pairs")
+        [(count,)] = db.execute("PRAGMA freelist_count")
+    assert count > 50
+    assert len(Pages(memoryview(file.read_bytes()), memoryview(b""))._unused()) == count
