@@ -171,14 +171,14 @@ class _Trial:
         self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
     ) -> list[list[str]]:
         """Which tests to ask first, and which then: new ones, a few of the nearest files, a few of others, many."""
-        from support.code_mutants import tests_in
+        from support.code_mutants import listed_tests
 
         near = self._nearest.of(mutant.file)
         room = [*near, *self._nearest.of_room(mutant.file)]
         if reached is None:
             return [room]
         files = {file for theirs in folders.values() for file in theirs}
-        new = [each for file in room if file in files for each in tests_in(file) if each not in known]
+        new = [each for file in room if file in files for each in listed_tests(file) if each not in known]
         near = [each for each in near if each in files]
         tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
         nearest, others = list[str](), list[str]()
