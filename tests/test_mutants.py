@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 from random import Random
 
-from support.code_mutants import PROJECT, NearestTests, mutants_of, listed_tests
+from support.code_mutants import PROJECT, NearestTests, listed_tests, mutants_of
 from support.kept_fates import KeptFates
 from support.project_copies import HANGS, ProjectCopy
 from support.reached_tests import ReachedTests, load_reached, marked_text, put_markers, read_notes
