@@ -170,22 +170,22 @@ class _Trial:
     def _rounds(
         self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
     ) -> list[list[str]]:
-        """Which tests to ask first, and which then: a few of the nearest files and new ones, a few of others, many."""
-        from support.code_mutants import tests_in
+        """Which tests to ask first, and which then: new ones, a few of the nearest files, a few of others, many."""
+        from support.code_mutants import listed_tests
 
         near = self._nearest.of(mutant.file)
         room = [*near, *self._nearest.of_room(mutant.file)]
         if reached is None:
             return [room]
         files = {file for theirs in folders.values() for file in theirs}
-        new = [each for file in room if file in files for each in tests_in(file) if each not in known]
+        new = [each for file in room if file in files for each in listed_tests(file) if each not in known]
         near = [each for each in near if each in files]
         tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
         nearest, others = list[str](), list[str]()
         for each in tests[:FIRST]:
             (nearest if each.partition("::")[0] in near else others).append(each)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        return [[*new, *nearest], others, reached.within([*near, *further], LONGEST)]
+        return [new, nearest, others, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""

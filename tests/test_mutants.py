@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 from random import Random
 
-from support.code_mutants import PROJECT, NearestTests, mutants_of, tests_in
+from support.code_mutants import PROJECT, NearestTests, listed_tests, mutants_of
 from support.kept_fates import KeptFates
 from support.project_copies import HANGS, ProjectCopy
 from support.reached_tests import ReachedTests, load_reached, marked_text, put_markers, read_notes
@@ -77,8 +77,8 @@ def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
 
 
 def test_the_tests_of_a_file_are_known_without_running_it() -> None:
-    assert "tests/test_mutants.py::test_a_file_has_these_faults" in tests_in("tests/test_mutants.py")
-    assert "tests/log/test_store.py::TestRenaming::test_a_closed_session" in tests_in("tests/log/test_store.py")
+    assert "tests/test_mutants.py::test_a_file_has_these_faults" in listed_tests("tests/test_mutants.py")
+    assert "tests/log/test_store.py::TestRenaming::test_a_closed_session" in listed_tests("tests/log/test_store.py")
 
 
 def test_a_marker_is_put_before_the_statement_of_a_fault(tmp_path: Path) -> None:

@@ -251,3 +251,13 @@ async def test_a_result_that_turns_the_action_alone_is_named_first(services: Ser
 
     found, _ = await explained(services, tmp_path, decide)
     assert [each.unit.title for each in found.by_importance] == ["Read 25.py", "opening"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"), [(ExplainWish(tries=3), (6, 36)), (ExplainWish(tries=1, most=9), (2, 9))]
+)
+def test_about_how_many_requests_it_takes_is_known_before(
+    wish: ExplainWish, expected: tuple[int, int], services: Services, tmp_path: Path
+) -> None:
+    """Of 31 units a half is left out five times."""
+    assert prepared(services, tmp_path, wish).expected == expected

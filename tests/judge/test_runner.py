@@ -269,6 +269,13 @@ async def test_the_embedded_model_gets_one_question_at_a_time_and_only_what_hold
     assert not record.asked_for
 
 
+async def test_other_models_get_the_whole_talk_to_show_that_a_probe_can_be_answered(tmp_path: Path) -> None:
+    source = judged_work([*piece_of_work(), UserMessage("go on"), AssistantMessage("yes " * 900, "a9")])
+    record = judge_record(tmp_path, task := judge_task(source, [after_summary(source, "kept", "It was 48.")]))
+    await run(task, record)
+    assert max(each["tokens"] for each in record.requests if each["purpose"] == "answer") > 900
+
+
 async def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "judgements").write_text("a file in the place of the folder")
     record = JudgeRecord(SOURCE.key, tmp_path / "judgements")

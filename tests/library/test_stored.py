@@ -12,6 +12,7 @@ import workbench
 from library.test_context import call
 from support.validity import problems
 from workbench.cli.main import main
+from workbench.library.pages import compaction_page
 from workbench.log.store import Store
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -117,6 +118,14 @@ def test_a_notebook_shows_how_full_the_window_is() -> None:
 
 
 HOSTILE: Any = "<script>alert(1)</script><img src=x onerror='alert(2)'>\x1b[31m\u202e\"&"
+
+
+def test_a_notebook_shows_which_facts_a_summary_lost() -> None:
+    with_loss, without = (
+        str(compaction_page("why", 900, 90, "m", "short", lost)) for lost in (["port 8443", "src/app.py"], [])
+    )
+    assert with_loss.index("lost facts") < with_loss.index("port 8443") < with_loss.index("src/app.py")
+    assert "lost facts" not in without
 
 
 def test_what_a_notebook_shows_holds_no_markup_of_others(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_ids_of_other_processes_sort_by_the_clock(monkeypatch: pytest.MonkeyPatc
         return IdSource().next()
 
     ids = [made_at(second) for second in (1, 2, 60, 1_700_000_000)]
-    assert ids == sorted(ids)
+    assert ids == sorted(set(ids))
 
 
 def test_ids_of_one_process_grow_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,12 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
     assert VALUES in rows_in(file.read_bytes())
 
 
+def test_a_row_that_fills_several_pages_is_read(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("INSERT INTO pairs VALUES (6, ?)", ["long " * 4_000])
+    assert (6, "long " * 4_000) in rows_in(file.read_bytes())
+
+
 @pytest.mark.parametrize("kind", [10, 11])
 def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -> None:
     data, row = file.read_bytes(), b"\x03\x01\x0f\x05x"
@@ -48,3 +54,14 @@ def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -
 )
 def test_a_number_has_up_to_nine_bytes_and_the_ninth_counts_in_full(data: bytes, value: int) -> None:
     assert _varint(b"-" + data + b"-", 1) == (value, 1 + len(data))
+
+
+def test_the_pages_of_deleted_rows_are_known(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        with db:
+            db.executemany("INSERT INTO pairs VALUES (?, zeroblob(9000))", [(number,) for number in range(50)])
+        with db:
+            db.execute("DELETE FROM pairs")
+        [(count,)] = db.execute("PRAGMA freelist_count")
+    assert count > 50
+    assert len(Pages(memoryview(file.read_bytes()), memoryview(b""))._unused()) == count

@@ -364,6 +364,9 @@ def test_a_stand_in_is_never_exact() -> None:
     gemini = counter_for("gemini/gemini-2.5-pro")
     assert gemini.note == "o200k_base is used instead of Gemini's own tokenizer, which is not public"
     assert gemini.count("hello world") == TokenCount(2, False)
+    mistral, unnamed = counter_for("mistral/mistral-large"), counter_for("4")
+    assert mistral.note == "o200k_base is used instead of mistral's own tokenizer, which is not at hand"
+    assert unnamed.note == "o200k_base is used instead of the model's own tokenizer, which is not at hand"
 
 
 def test_every_named_tokenizer_can_be_read() -> None:

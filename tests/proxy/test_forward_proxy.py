@@ -384,3 +384,10 @@ async def test_what_a_client_says_before_its_connection_is_ready_comes_first() -
     passing.begin(inner, asyncio.Transport())
     passing.data_received(b"three")
     assert inner.said == b"one two three"
+
+
+async def test_at_its_end_nobody_listens(tmp_path: Path) -> None:
+    async with Provider(FINE) as provider, forward(tmp_path, provider.url) as running:
+        port = running.port
+    with pytest.raises(OSError, match=str(port)):
+        await asyncio.open_connection("127.0.0.1", port)

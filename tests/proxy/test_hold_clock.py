@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
 from workbench.proxy import holding
 from workbench.proxy.gate import Gate, HeldRequest, Release
 from workbench.proxy.holding import until_released
-from workbench.proxy.routes import Route
+from workbench.proxy.routes import ProxySettings, Route
 
 DAY = 86_400
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
@@ -50,3 +51,8 @@ async def test_a_clock_that_jumps_back_makes_nobody_wait_longer(monkeypatch: pyt
         assert time.monotonic() - began < 60, "it waits for the clock"
 
     assert (await until_released(gate, held, sign)).end == "expired"
+
+
+def test_a_request_waits_as_long_as_the_page_says() -> None:
+    page = Path(__file__).parents[2] / "docs" / "proxy.md"
+    assert f"`hold_seconds` ({ProxySettings().hold_seconds:g})" in page.read_text(encoding="utf-8")

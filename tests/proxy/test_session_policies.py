@@ -148,6 +148,8 @@ def test_what_the_agent_changes_itself_is_no_longer_in_the_cache_and_undoing_nee
     policies.order(session, PolicyOrder("off"))
     assert masked(one.ask(asked(5))) == 3
     other = asked(5)
+    other["messages"][5] = called("c2", path="other")
+    assert masked(one.ask(other)) == 3, "the change comes after the first of them"
     other["tools"] = [*other["tools"], {"name": "cat", "input_schema": {"type": "object"}}]
     assert one.ask(other) is None
 

@@ -15,7 +15,17 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.proxy.unpacking import MIB, MOST_VALUES, BodyTooLarge, checked_size, read_body, unpacked_body, values_in
+from workbench.proxy.routes import ProxySettings
+from workbench.proxy.unpacking import (
+    LARGEST,
+    MIB,
+    MOST_VALUES,
+    BodyTooLarge,
+    checked_size,
+    read_body,
+    unpacked_body,
+    values_in,
+)
 
 
 def _raw_deflate(body: bytes) -> bytes:
@@ -110,3 +120,7 @@ def test_commas_in_a_message_are_no_values() -> None:
     assert checked_size(text.encode()) == text.encode()
     with pytest.raises(BodyTooLarge):
         checked_size(json.dumps({"messages": [{}] * MOST_VALUES}))
+
+
+def test_without_settings_the_limit_is_that_of_the_settings() -> None:
+    assert ProxySettings().largest == LARGEST

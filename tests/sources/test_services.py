@@ -9,6 +9,8 @@ import pytest
 from support.local_servers import WINDOW, ollama, patiently, serving
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import Setting, UserMessage
+from workbench.models.model_routes import ModelRoutes
+from workbench.sources.compactors import compactor_for
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -57,3 +59,22 @@ def test_a_server_is_asked_for_the_window_unless_its_address_was_given(
             assert services.set_up(Options(model="ollama/m")).limits.window == WINDOW
             far = services.set_up(Options(model="ollama/m", api_base="http://far"))
             assert far.limits.window_source != "server"
+
+
+@pytest.mark.parametrize(("summariser", "address"), [("", "http://127.0.0.1:9/v1"), ("gpt-4o-mini", "")])
+async def test_a_named_server_writes_summaries_only_if_they_are_of_its_model(
+    summariser: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, endpoint = list[tuple[str, str]](), ModelRoutes.endpoint
+
+    def watched(self: ModelRoutes, model: str, api_base: str = "") -> object:
+        asked.append((model, api_base))
+        return endpoint(self, model, api_base)
+
+    monkeypatch.setattr(ModelRoutes, "endpoint", watched)
+    knobs = (f"compaction.model={summariser}",) if summariser else ()
+    options = Options(model="gpt-4o", api_base="http://127.0.0.1:9/v1", knobs=knobs)
+    with Services() as services, services.store.create([UserMessage("hi")]) as session:
+        setup = services.set_up(options, services.source(session.id))
+        async with compactor_for(services, options, setup):
+            assert asked == [(summariser or "gpt-4o", address)]

@@ -202,7 +202,7 @@ class NearestTests:
 
 
 @cache
-def tests_in(file: str) -> list[str]:
+def listed_tests(file: str) -> list[str]:
     """The tests of a file, without their cases."""
     found = list[str]()
     for node in ast.parse((PROJECT / file).read_bytes()).body:

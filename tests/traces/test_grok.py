@@ -16,7 +16,9 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
+from workbench.traces import grok
 from workbench.traces.formats import read_conversations
+from workbench.traces.reading import read_json
 
 SEARCHED = {"type": "backend_tool_call", "kind": {"tool_type": "web_search", "id": "ws"}}
 
@@ -56,3 +58,9 @@ def test_a_session_has_its_system_prompt_instructions_and_replies() -> None:
         AssistantMessage("Done.", "r2", model="grok"),
         Unknown("Grok Build novelty", {"entry": {"type": "novelty"}}),
     ]
+
+
+def test_a_line_of_grok_alone_tells_whose_it_is() -> None:
+    for mark in (SEARCHED, {"type": "tool_result", "tool_call_id": "c", "content": "x"}):
+        lines = [{"type": "user", "content": "look"}, mark]
+        assert grok.recognises(read_json("file", "\n".join(map(json.dumps, lines))))

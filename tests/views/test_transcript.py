@@ -203,6 +203,15 @@ def test_nothing_is_an_empty_conversation() -> None:
     assert NOTHING.index_of(3) == 0
 
 
+def test_settings_and_overrides_alone_are_no_talk() -> None:
+    events = log(Setting("model", "gpt-4o"), Override("pin", 1, 1))
+    entries = EntryIndex(events)
+    assert not entries.has_talk
+    events += log(UserMessage("hi"))
+    entries.catch_up()
+    assert entries.has_talk
+
+
 def test_reasoning_of_which_nothing_can_be_read_is_not_told() -> None:
     events = log(UserMessage("hi"), Reasoning("", "r1"), Reasoning(" \n", "r1"), Reasoning("hm", "r1"))
     told = LogTranscript(EntryIndex(events), None)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Compaction,
     DialectName,
     OwnDialect,
     Reasoning,
@@ -23,6 +24,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.wire.checked_requests import request_of
 from workbench.wire.dialects import read_answer, read_request
 from workbench.wire.parts import join_body, split_body
 
@@ -354,3 +356,18 @@ def test_a_function_of_gemini_without_a_schema_has_no_parameters() -> None:
     slots = read_request("gemini", {"tools": [{"functionDeclarations": declared}], "contents": []})
     functions = [json.loads(slot.text)["function"] for slot in slots if isinstance(slot, SlotContent)]
     assert functions == [{"name": "ls"}, {"name": "cat", "parameters": {"type": "OBJECT"}}]
+
+
+def test_an_encrypted_summary_before_all_else_replaces_nothing_that_is_sent() -> None:
+    item = {"type": "compaction", "encrypted_content": "x"}
+    hello: dict[str, Any] = {"role": "user", "content": "hi"}
+    for before in ([], [hello]):
+        found = read_request("responses", {"input": [*before, item]})
+        [made] = [body for body in found if isinstance(body, Compaction)]
+        assert (made.first, made.last) == (len(before) + 1, len(before))
+
+
+def test_a_checked_request_has_the_system_messages_in_their_places() -> None:
+    said = [UserMessage("hi"), SystemMessage("be brief", "developer"), SystemMessage("")]
+    made = request_of(said, {})
+    assert [(each.role, each.text) for each in made.messages] == [("user", "hi"), ("developer", "be brief")]

@@ -54,8 +54,10 @@ def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path)
     stdin, parent = os.pipe()
     line, stdout = os.pipe()
     os.write(parent, KEY.encode() + b"\n")
+    before = set(threading.enumerate())
     with pytest.raises(SystemExit, match=r"^1$"):  # an orderly end, which gets the engine's reasons out
         serve.main(["--model", str(cut_gguf), "--ctx", "512"], stdin, stdout)
+    assert all(thread.daemon for thread in set(threading.enumerate()) - before), "no thread holds the process up"
     os.set_blocking(line, False)
     with pytest.raises(BlockingIOError):
         os.read(line, 1)
