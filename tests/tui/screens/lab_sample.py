@@ -41,10 +41,15 @@ async def lab_of(
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen, LabScreen]]:
     """The lab, when every policy is replayed."""
     async with program(services, size, ref, **options) as (pilot, screen):
-        lab = await look(pilot, screen, "lab")
-        assert isinstance(lab, LabScreen)
-        await replayed(pilot, lab)
-        yield pilot, screen, lab
+        yield pilot, screen, await opened_lab(pilot, screen)
+
+
+async def opened_lab(pilot: Pilot[Any], screen: MainScreen) -> LabScreen:
+    """The lab over the main screen, when every policy is replayed."""
+    lab = await look(pilot, screen, "lab")
+    assert isinstance(lab, LabScreen)
+    await replayed(pilot, lab)
+    return lab
 
 
 async def replayed(pilot: Pilot[Any], lab: LabScreen) -> None:

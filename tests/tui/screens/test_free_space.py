@@ -81,29 +81,34 @@ def size(opened: OpenSession) -> int:
     return opened.plan.size
 
 
-async def test_all_waste_is_masked_with_one_key_and_undone_with_one(services: Services) -> None:
-    ref = as_session(services, log())
-    async with program(services, (120, 40), ref) as (pilot, screen):
-        before = await screen.from_session(size)
-        waste = await wasteful(pilot, screen)
-        assert [(item.kind, item.event) for item in waste.list.items] == [
-            ("repeated", 5),
-            ("retried", 14),
-            ("overwritten", 6),
-        ]
-        await seen(pilot, "tokens    carried", "mask 3 items: ", "cached tokens are read again", "so far carried as")
-        made = waste.made
-        assert made is not None
-        await pilot.press("enter")
-        await until(lambda: "masked 3 items" in told(pilot.app))
-        assert await told_overrides(screen) == [("mask", 5, False), ("exclude", 6, True), ("mask", 14, True)]
-        assert await screen.from_session(size) == before - made.effect.freed
-        await settle(pilot)
-        waste = await _empty(pilot, screen)
-        await seen(pilot, "nothing of 50 tokens or more")
-        await pilot.press("escape", "f9")
-        await settle(pilot)
-        assert await screen.from_session(size) == before
+async def test_waste_is_looked_at_in_both_orders_masked_with_one_key_and_undone_with_one(services: Services) -> None:
+    async with program(services, (120, 40), as_session(services, log())) as (pilot, screen):
+        await leaving_changes_nothing_and_the_key_of_the_context_opens_it(pilot, screen)
+        await one_window_has_both_orders(pilot, screen)
+        await all_waste_is_masked_with_one_key_and_undone_with_one(pilot, screen)
+
+
+async def all_waste_is_masked_with_one_key_and_undone_with_one(pilot: Pilot[Any], screen: MainScreen) -> None:
+    before = await screen.from_session(size)
+    waste = await wasteful(pilot, screen)
+    assert [(item.kind, item.event) for item in waste.list.items] == [
+        ("repeated", 5),
+        ("retried", 14),
+        ("overwritten", 6),
+    ]
+    await seen(pilot, "tokens    carried", "mask 3 items: ", "cached tokens are read again", "so far carried as")
+    made = waste.made
+    assert made is not None
+    await pilot.press("enter")
+    await until(lambda: "masked 3 items" in told(pilot.app))
+    assert await told_overrides(screen) == [("mask", 5, False), ("exclude", 6, True), ("mask", 14, True)]
+    assert await screen.from_session(size) == before - made.effect.freed
+    await settle(pilot)
+    waste = await _empty(pilot, screen)
+    await seen(pilot, "nothing of 50 tokens or more")
+    await pilot.press("escape", "f9")
+    await settle(pilot)
+    assert await screen.from_session(size) == before
 
 
 async def _empty(pilot: Pilot[Any], screen: MainScreen) -> FreeSpaceScreen:
@@ -139,16 +144,14 @@ async def test_the_end_of_a_path_is_seen_at_80_columns(services: Services) -> No
         await seen(pilot, "light.json")
 
 
-async def test_leaving_changes_nothing_and_the_key_of_the_context_opens_it(services: Services) -> None:
-    ref = as_session(services, log())
-    async with program(services, (120, 40), ref) as (pilot, screen):
-        screen.focus_pane("context")
-        await settle(pilot)
-        await pilot.press("M")
-        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and pilot.app.screen.made is not None)
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is screen)
-        assert await told_overrides(screen) == []
+async def leaving_changes_nothing_and_the_key_of_the_context_opens_it(pilot: Pilot[Any], screen: MainScreen) -> None:
+    screen.focus_pane("context")
+    await settle(pilot)
+    await pilot.press("M")
+    await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and pilot.app.screen.made is not None)
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is screen)
+    assert await told_overrides(screen) == []
 
 
 async def test_what_is_pinned_or_the_only_copy_that_is_left_is_not_listed(services: Services) -> None:
@@ -199,33 +202,31 @@ def is_listed(screen: Screen[Any]) -> bool:
     return isinstance(screen, FreeSpaceScreen) and screen.is_mounted and bool(screen.list.items)
 
 
-async def test_one_window_has_both_orders(services: Services) -> None:
-    ref = as_session(services, log())
-    async with program(services, (120, 40), ref) as (pilot, screen):
-        screen.focus_pane("context")
-        await settle(pilot)
-        await pilot.press("L")
-        await until(lambda: is_listed(pilot.app.screen))
-        window = pilot.app.screen
-        assert isinstance(window, FreeSpaceScreen)
-        await seen(pilot, "Free space: the largest items", "o no longer needed")
-        sizes = [item.tokens for item in window.list.items]
-        assert sizes == sorted(sizes, reverse=True)
-        whole = screen.model.state.status.window
-        assert window.list.chosen == {at for at, each in enumerate(sizes) if each >= whole / 100}
-        await pilot.press("o")
-        await until(lambda: window.made is not None)
-        await seen(pilot, "Free space: what is sent and no longer needed", "o the largest")
-        assert [item.event for item in window.list.items] == [5, 14, 6]
-        await pilot.press("tab")
-        await until(lambda: [item.tokens for item in window.list.items] == sizes)
-        await pilot.press("a", "a")
-        await until(lambda: "none is chosen" in shown(pilot.app))
-        await pilot.press("enter")
-        assert pilot.app.screen is window
-        await pilot.press("L")
-        await until(lambda: pilot.app.screen is screen)
-        assert await told_overrides(screen) == []
+async def one_window_has_both_orders(pilot: Pilot[Any], screen: MainScreen) -> None:
+    screen.focus_pane("context")
+    await settle(pilot)
+    await pilot.press("L")
+    await until(lambda: is_listed(pilot.app.screen))
+    window = pilot.app.screen
+    assert isinstance(window, FreeSpaceScreen)
+    await seen(pilot, "Free space: the largest items", "o no longer needed")
+    sizes = [item.tokens for item in window.list.items]
+    assert sizes == sorted(sizes, reverse=True)
+    whole = screen.model.state.status.window
+    assert window.list.chosen == {at for at, each in enumerate(sizes) if each >= whole / 100}
+    await pilot.press("o")
+    await until(lambda: window.made is not None)
+    await seen(pilot, "Free space: what is sent and no longer needed", "o the largest")
+    assert [item.event for item in window.list.items] == [5, 14, 6]
+    await pilot.press("tab")
+    await until(lambda: [item.tokens for item in window.list.items] == sizes)
+    await pilot.press("a", "a")
+    await until(lambda: "none is chosen" in shown(pilot.app))
+    await pilot.press("enter")
+    assert pilot.app.screen is window
+    await pilot.press("L")
+    await until(lambda: pilot.app.screen is screen)
+    assert await told_overrides(screen) == []
 
 
 async def test_it_is_about_the_request_in_view_and_a_past_one_is_only_looked_at(

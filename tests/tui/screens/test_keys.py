@@ -12,11 +12,12 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
-from tui.play import program, settle, told, until
+from tui.play import SMALL, program, settle, told, until
 from tui.screens.looking import listed, look, seen
 from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.tui.widgets.finder import Finder, bindings_of_class
 from workbench.tui.widgets.help import HelpScreen
@@ -52,24 +53,6 @@ async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: P
             await until(lambda: pilot.app.screen is screen)
 
 
-async def test_by_key_palette_and_slash_the_screens_open(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        for slash in ("sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"):
-            screen.send_or_run(Send(f"/{slash}"))
-            await listed(pilot)
-            await pilot.press("escape")
-            await until(lambda: pilot.app.screen is screen)
-        await pilot.press("ctrl+o")
-        await listed(pilot)
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is screen)
-        await pilot.press("ctrl+p")
-        await seen(pilot, "Search for commands")
-        await pilot.press(*"editor")
-        await seen(pilot, "policy editor")
-        await pilot.press("escape")
-
-
 OPENING = (
     *(
         "sessions",
@@ -100,29 +83,33 @@ OPENING = (
     *("largest", "help"),
 )
 """Commands that show something over the panes."""
+LISTS = {"sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"}
 
 
 @pytest.mark.long
 async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_escape_leave(services: Services) -> None:
     kinds: set[str] = set()
-    async with program(services, (120, 40)) as (pilot, screen):
+    async with program(services, SMALL) as (pilot, screen):
         screen.send_or_run(Send("read the file nothing.txt"))
         await until(lambda: len(screen.model.state.transcript) > 2 and screen.model.is_settled)
         known = {command.name for command in screen.REGISTRY.commands}
         for name in (each for each in OPENING if each in known):
-            for leave in ("escape", "q"):
-                screen.run_by_name(name)
+            for leave in ("q", "escape"):
+                screen.send_or_run(Send(f"/{name}"))
                 await settle(pilot)
+                if name in LISTS:
+                    await listed(pilot)
                 if pilot.app.screen is screen:
                     break
-                if leave == "escape":
+                if leave == "q":
                     kinds.add(type(pilot.app.screen).__name__)
                     await _helps(pilot, name)
-                if pilot.app.screen is not screen:
-                    await _leaves(pilot, name, leave)
+                was_left = pilot.app.screen is screen or await _leaves(pilot, name, leave)
                 while pilot.app.screen is not screen:
                     await pilot.press("escape")
                     await settle(pilot)
+                if was_left == "escape":  # q was text there
+                    break
     assert len(kinds) >= 14, sorted(kinds)
 
 
@@ -144,7 +131,8 @@ async def _helps(pilot: Pilot[Any], name: str) -> None:
         await until(lambda: app.screen is over)
 
 
-async def _leaves(pilot: Pilot[Any], name: str, leave: str) -> None:
+async def _leaves(pilot: Pilot[Any], name: str, leave: str) -> str:
+    """Leave a screen with a key, or with Escape where the key is text; which it was."""
     app, over = pilot.app, pilot.app.screen
     if leave == "q" and isinstance(over.focused, Input | TextArea):
         await pilot.press("q")
@@ -153,8 +141,10 @@ async def _leaves(pilot: Pilot[Any], name: str, leave: str) -> None:
     await pilot.press(leave)
     await until(lambda: app.screen is not over or (leave == "q" and isinstance(over.focused, Input | TextArea)))
     if app.screen is over:  # a field got the focus meanwhile, and the letter is text
-        await pilot.press("escape")
+        leave = "escape"
+        await pilot.press(leave)
         await until(lambda: app.screen is not over)
+    return leave
 
 
 def test_every_screen_over_the_panes_is_left_with_escape() -> None:
@@ -172,21 +162,37 @@ def test_every_screen_over_the_panes_is_left_with_escape() -> None:
         assert "escape" in [key for each in found for key in each.key.split(",")], kind.__name__
 
 
-@pytest.mark.long
-async def test_a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is_text(services: Services) -> None:
-    async with program(services, (120, 40)) as (pilot, screen):
-        composer = screen.query_one(Composer)
-        assert composer.has_focus
-        await pilot.press("question_mark")
-        await until(lambda: isinstance(pilot.app.screen, HelpScreen))
-        await pilot.press("question_mark")
+async def test_a_question_mark_in_an_empty_input_is_help_keys_open_lists_and_the_palette_finds_commands(
+    services: Services,
+) -> None:
+    async with program(services) as (pilot, screen):
+        await a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is_text(pilot, screen)
+        await pilot.press("ctrl+o")
+        await listed(pilot)
+        await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
-        assert composer.text == ""
-        await pilot.press("space", "question_mark")
-        await settle(pilot)
-        assert composer.text == " ?"
-        assert pilot.app.screen is screen
-        composer.clear()
-        pilot.app.post_message(Paste("?"))
-        await settle(pilot)
-        assert composer.text == "?"
+        await pilot.press("ctrl+p")
+        await seen(pilot, "Search for commands")
+        await pilot.press(*"editor")
+        await seen(pilot, "policy editor")
+        await pilot.press("escape")
+
+
+async def a_question_mark_in_an_empty_input_is_help_and_anywhere_else_it_is_text(
+    pilot: Pilot[Any], screen: MainScreen
+) -> None:
+    composer = screen.query_one(Composer)
+    assert composer.has_focus
+    await pilot.press("question_mark")
+    await until(lambda: isinstance(pilot.app.screen, HelpScreen))
+    await pilot.press("question_mark")
+    await until(lambda: pilot.app.screen is screen)
+    assert composer.text == ""
+    await pilot.press("space", "question_mark")
+    await settle(pilot)
+    assert composer.text == " ?"
+    assert pilot.app.screen is screen
+    composer.clear()
+    pilot.app.post_message(Paste("?"))
+    await settle(pilot)
+    assert composer.text == "?"

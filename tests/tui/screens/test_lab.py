@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from textual.pilot import Pilot
 
 from support.judged import piece_of_work
 from support.talk import words
 from tui.play import program, shown, until
 from tui.recorded.long_run import as_file, as_session, run
-from tui.screens.lab_sample import FACT, READS, choose, lab_of, replay, row, told
+from tui.screens.lab_sample import FACT, READS, choose, lab_of, opened_lab, replay, row, told
 from tui.screens.looking import listed, look, seen, values
 from workbench.config.text import percent
 from workbench.context.load import RECORDED
@@ -32,6 +33,7 @@ from workbench.log.events import (
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
@@ -43,30 +45,52 @@ from workbench.views.judged_policies import judge_policies
 pytestmark = pytest.mark.usefixtures("project")
 
 
+@pytest.mark.parametrize(
+    "sizes", [[(60, 15)], pytest.param([(80, 24), (120, 40), (200, 60)], marks=pytest.mark.wide)], ids=["small", "more"]
+)
+async def test_a_session_is_replayed_walked_through_and_looked_at_more_closely(
+    reader: Services, sizes: list[tuple[int, int]]
+) -> None:
+    async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
+        assert not any("!" in row(lab, policy) or "✗" in row(lab, policy) for policy in values(lab)), "all of them fit"
+        await a_row_has_the_figures_of_the_whole_session(pilot, lab, reader)
+        await below_the_plot_it_says_what_the_chosen_policy_misses_and_what_it_costs(pilot, lab, reader)
+        await the_cursor_walks_along_the_requests_with_the_figures_of_each(pilot, lab, reader)
+        await enter_opens_the_request_under_two_policies(pilot, screen, lab, reader)
+        for size in sizes:
+            await pilot.resize_terminal(*size)
+            lab = await opened_lab(pilot, screen)
+            await table_plot_and_figures_are_seen(pilot, lab)
+            await another_policy_can_be_what_a_request_is_compared_with(pilot, lab)
+            await misses_are_listed_with_both_places_and_lead_there(pilot, screen, lab, reader, "enter")
+            lab = await opened_lab(pilot, screen)
+            await misses_are_listed_with_both_places_and_lead_there(pilot, screen, lab, reader, "ctrl+o")
+
+
 # The table
 
 
-async def test_a_row_has_the_figures_of_the_whole_session(reader: Services) -> None:
-    async with lab_of(reader, (160, 50)) as (pilot, _, lab):
-        assert values(lab)[0] == RECORDED
-        for policy in ("workbench", "layers", "codex"):
-            made = replay(reader, policy)
-            said = row(lab, policy).split()
-            assert f"{made.tokens:,}" in said
-            assert f"{made.peak:,}" in said
-            assert f"${made.cost:,.2f}" in said
-        assert f"{MISSED} {100 / (READS + 1):.1f}" in row(lab, "layers")
-        assert MISSED not in row(lab, RECORDED)
-        await seen(pilot, f"{READS + 1} requests · gpt-4o", "read from the cache")
+async def a_row_has_the_figures_of_the_whole_session(pilot: Pilot[Any], lab: LabScreen, reader: Services) -> None:
+    assert values(lab)[0] == RECORDED
+    for policy in ("workbench", "layers", "codex"):
+        made = replay(reader, policy)
+        said = row(lab, policy).split()
+        assert f"{made.tokens:,}" in said
+        assert f"{made.peak:,}" in said
+        assert f"${made.cost:,.2f}" in said
+    assert f"{MISSED} {100 / (READS + 1):.1f}" in row(lab, "layers")
+    assert MISSED not in row(lab, RECORDED)
+    await seen(pilot, f"{READS + 1} requests · gpt-4o", "read from the cache")
 
 
-async def test_below_the_plot_it_says_what_the_chosen_policy_misses_and_what_it_costs(reader: Services) -> None:
-    async with lab_of(reader, (80, 24)) as (pilot, _, lab):
-        await choose(pilot, lab, "layers")
-        cost = replay(reader, "layers").reread_cost
-        assert f"layers, whole session: 1 request with a miss, 1 fact, re-reading ${cost:,.2f}" in told(lab)
-        await choose(pilot, lab, RECORDED)
-        assert "recorded, whole session: nothing missed" in told(lab)
+async def below_the_plot_it_says_what_the_chosen_policy_misses_and_what_it_costs(
+    pilot: Pilot[Any], lab: LabScreen, reader: Services
+) -> None:
+    await choose(pilot, lab, "layers")
+    cost = replay(reader, "layers").reread_cost
+    assert f"layers, whole session: 1 request with a miss, 1 fact, re-reading ${cost:,.2f}" in told(lab)
+    await choose(pilot, lab, RECORDED)
+    assert "recorded, whole session: nothing missed" in told(lab)
 
 
 def talk_after_work() -> list[Body]:
@@ -98,11 +122,7 @@ async def test_a_key_judges_what_the_last_request_under_each_policy_still_answer
 
 
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.wide)])
-async def test_a_bar_and_a_sign_say_what_would_not_have_fitted_and_nothing_else_does(
-    reader: Services, size: tuple[int, int]
-) -> None:
-    async with lab_of(reader, size) as (_, _, lab):
-        assert not any("!" in row(lab, policy) or "✗" in row(lab, policy) for policy in values(lab))
+async def test_a_bar_and_a_sign_say_what_would_not_have_fitted(reader: Services, size: tuple[int, int]) -> None:
     async with lab_of(reader, size, window=9_000) as (_, _, lab):
         assert replay(reader, RECORDED).peak > 9_000
         assert "!" in row(lab, RECORDED)
@@ -169,88 +189,88 @@ async def test_a_session_without_requests_says_what_to_do(services: Services) ->
 # The cursor
 
 
-@pytest.mark.long
-async def test_the_cursor_walks_along_the_requests_with_the_figures_of_each(reader: Services) -> None:
-    async with lab_of(reader) as (pilot, _, lab):
-        points = replay(reader, "layers").points
-        await choose(pilot, lab, "layers")
-        assert f"request {READS + 1} of {READS + 1}" in told(lab)
-        assert f"{points[-1].tokens:,}" in told(lab)
-        assert "× 1 missed" in told(lab)
-        await pilot.press("left", "left")
-        assert f"request {READS - 1} of" in told(lab)
-        assert f"{points[READS - 2].tokens:,}" in told(lab)
-        await pilot.press("home", "left")
-        assert "request 1 of" in told(lab)
-        await pilot.press("n")
-        assert f"request {READS + 1} of" in told(lab), "the next mark: the miss"
-        await pilot.press("home")
-        await pilot.click(LabPlot, offset=(lab.plot.size.width - 1, 2))
-        assert f"request {READS + 1} of" in told(lab)
-        await choose(pilot, lab, RECORDED)
-        await pilot.press("n")
-        await seen(pilot, "recorded misses nothing")
-
-
-async def test_enter_opens_the_request_under_two_policies(reader: Services) -> None:
-    async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
-        await choose(pilot, lab, RECORDED)
-        await pilot.press("enter")
-        await seen(pilot, "choose another policy to compare")
-        await choose(pilot, lab, "layers")
-        await pilot.press("left", "left", "enter")
-        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
-        diff = await listed(pilot)
-        at = READS - 1
-        first, second = (replay(reader, policy).points[at - 1].tokens for policy in (RECORDED, "layers"))
-        assert str(diff.box.border_title).startswith(f"request {at}: recorded {first:,} → layers {second:,} tokens")
-        assert values(diff)
-        await pilot.press("ctrl+o")
-        await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.arrangement.active == "context")
-
-
-@pytest.mark.long
-async def test_another_policy_can_be_what_a_request_is_compared_with(reader: Services) -> None:
-    async with lab_of(reader) as (pilot, _, lab):
-        await choose(pilot, lab, "codex")
-        await pilot.press("b")
-        await listed(pilot)
-        assert "codex base" in row(lab, "codex")
-        await choose(pilot, lab, "layers")
-        await pilot.press("enter")
-        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
-        diff = await listed(pilot)
-        await until(lambda: ": codex " in str(diff.box.border_title))
-
-
-@pytest.mark.parametrize(("key", "what"), [("enter", AssistantMessage), ("ctrl+o", ToolResult)])
-async def test_misses_are_listed_with_both_places_and_lead_there(
-    reader: Services, key: str, what: type[Body], monkeypatch: pytest.MonkeyPatch
+async def the_cursor_walks_along_the_requests_with_the_figures_of_each(
+    pilot: Pilot[Any], lab: LabScreen, reader: Services
 ) -> None:
-    async with lab_of(reader) as (pilot, screen, lab):
-        await choose(pilot, lab, "layers")
-        await pilot.press("m")
-        await until(lambda: isinstance(pilot.app.screen, MissesScreen))
-        found = await listed(pilot)
-        [miss] = replay(reader, "layers").misses
-        assert miss.fact == FACT
-        said = str(found.found.options[0].prompt)
-        assert all(each in said for each in (FACT, f"#{miss.used}", f"#{miss.held}"))
-        await seen(pilot, "It is ledger_of_rye that is wrong.")
-        led: list[int] = []
-        plain = screen.show_event
+    points = replay(reader, "layers").points
+    await choose(pilot, lab, "layers")
+    assert f"request {READS + 1} of {READS + 1}" in told(lab)
+    assert f"{points[-1].tokens:,}" in told(lab)
+    assert "× 1 missed" in told(lab)
+    await pilot.press("left", "left")
+    assert f"request {READS - 1} of" in told(lab)
+    assert f"{points[READS - 2].tokens:,}" in told(lab)
+    await pilot.press("home", "left")
+    assert "request 1 of" in told(lab)
+    await pilot.press("n")
+    assert f"request {READS + 1} of" in told(lab), "the next mark: the miss"
+    await pilot.press("home")
+    await pilot.click(LabPlot, offset=(lab.plot.size.width - 1, 2))
+    assert f"request {READS + 1} of" in told(lab)
+    await choose(pilot, lab, RECORDED)
+    await pilot.press("n")
+    await seen(pilot, "recorded misses nothing")
 
-        def show_event(seq: int, pane: Literal["chat", "inspector"]) -> None:
-            led.append(seq)
-            plain(seq, pane)
 
-        monkeypatch.setattr(screen, "show_event", show_event)
+async def enter_opens_the_request_under_two_policies(
+    pilot: Pilot[Any], screen: MainScreen, lab: LabScreen, reader: Services
+) -> None:
+    await choose(pilot, lab, RECORDED)
+    await pilot.press("enter")
+    await seen(pilot, "choose another policy to compare")
+    await choose(pilot, lab, "layers")
+    await pilot.press("left", "left", "enter")
+    await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+    diff = await listed(pilot)
+    at = READS - 1
+    first, second = (replay(reader, policy).points[at - 1].tokens for policy in (RECORDED, "layers"))
+    assert str(diff.box.border_title).startswith(f"request {at}: recorded {first:,} → layers {second:,} tokens")
+    assert values(diff)
+    await pilot.press("ctrl+o")
+    await until(lambda: pilot.app.screen is screen)
+    await until(lambda: screen.arrangement.active == "context")
+
+
+async def another_policy_can_be_what_a_request_is_compared_with(pilot: Pilot[Any], lab: LabScreen) -> None:
+    await choose(pilot, lab, "codex")
+    await pilot.press("b")
+    await listed(pilot)
+    assert "codex base" in row(lab, "codex")
+    await choose(pilot, lab, "layers")
+    await pilot.press("enter")
+    await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+    diff = await listed(pilot)
+    await until(lambda: ": codex " in str(diff.box.border_title))
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is lab)
+
+
+async def misses_are_listed_with_both_places_and_lead_there(
+    pilot: Pilot[Any], screen: MainScreen, lab: LabScreen, reader: Services, key: str
+) -> None:
+    await choose(pilot, lab, "layers")
+    await pilot.press("m")
+    await until(lambda: isinstance(pilot.app.screen, MissesScreen))
+    found = await listed(pilot)
+    [miss] = replay(reader, "layers").misses
+    assert miss.fact == FACT
+    said = str(found.found.options[0].prompt)
+    assert all(each in said for each in (FACT, f"#{miss.used}", f"#{miss.held}"))
+    await seen(pilot, "It is ledger_of_rye that is wrong.")
+    led: list[int] = []
+    plain = screen.show_event
+
+    def show_event(seq: int, pane: Literal["chat", "inspector"]) -> None:
+        led.append(seq)
+        plain(seq, pane)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screen, "show_event", show_event)
         await pilot.press(key)
         await until(lambda: pilot.app.screen is screen and bool(led))
-        events = await screen.from_session(lambda opened: list(opened.events))
-        assert isinstance(events[led[0] - 1].body, what)
-        await until(lambda: screen.arrangement.active == "context")
+    events = await screen.from_session(lambda opened: list(opened.events))
+    assert isinstance(events[led[0] - 1].body, AssistantMessage if key == "enter" else ToolResult)
+    await until(lambda: screen.arrangement.active == "context")
 
 
 # All kinds of sessions, and all sizes
@@ -291,28 +311,23 @@ async def test_sessions_of_other_agents_and_of_the_proxy_have_what_was_reported(
             assert "● recorded base" in row(lab, RECORDED)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "size", [(60, 15), *(pytest.param(size, marks=pytest.mark.wide) for size in ((80, 24), (120, 40))), (200, 60)]
-)
-async def test_table_plot_and_figures_are_seen_at_every_size(reader: Services, size: tuple[int, int]) -> None:
-    async with lab_of(reader, size) as (pilot, _, lab):
-        await choose(pilot, lab, "layers")
-        assert lab.found.size.height >= 3
-        assert lab.plot.size.height >= 3
-        said = shown(pilot.app)
-        for each in (
-            "1   recorded base",
-            "2 ● workbench now",
-            "missed in 100",
-            HERE,
-            "request 15 of 15",
-            "layers",
-            "Enter item",
-        ):
-            assert each in said, each
-        plotted = "\n".join(
-            line.plain for line in draw_lab_plot(lab.plot.picture, lab.plot.size.width, lab.plot.size.height)
-        )
-        assert MISSED in plotted
-        assert all(each.sign in plotted for each in lab.plot.picture.lines), "lines are told apart without colours"
+async def table_plot_and_figures_are_seen(pilot: Pilot[Any], lab: LabScreen) -> None:
+    await choose(pilot, lab, "layers")
+    assert lab.found.size.height >= 3
+    assert lab.plot.size.height >= 3
+    said = shown(pilot.app)
+    for each in (
+        "1   recorded base",
+        "2 ● workbench now",
+        "missed in 100",
+        HERE,
+        "request 15 of 15",
+        "layers",
+        "Enter item",
+    ):
+        assert each in said, each
+    plotted = "\n".join(
+        line.plain for line in draw_lab_plot(lab.plot.picture, lab.plot.size.width, lab.plot.size.height)
+    )
+    assert MISSED in plotted
+    assert all(each.sign in plotted for each in lab.plot.picture.lines), "lines are told apart without colours"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tui.play import program, until
+from tui.play import SMALL, program, until
 from tui.recorded.long_run import as_session
-from tui.screens.looking import listed, look
+from tui.screens.lab_sample import opened_lab
+from tui.screens.looking import listed
 from workbench.log.events import AssistantMessage, Body, Setting, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.commands.registry import REGISTRY
@@ -16,8 +17,10 @@ pytestmark = pytest.mark.usefixtures("project")
 LOG: list[Body] = [Setting("model", "gpt-4o"), UserMessage("hello"), AssistantMessage("hi", "a")]
 
 
-async def test_keys_before_the_first_row_is_marked_count_from_where_the_lab_begins(services: Services) -> None:
-    async with program(services, (120, 40), as_session(services, LOG)) as (pilot, screen):
+async def test_a_key_counts_from_where_the_lab_begins_and_holds_between_a_question_and_its_answer(
+    services: Services,
+) -> None:
+    async with program(services, SMALL, as_session(services, LOG)) as (pilot, screen):
         screen.run_command(REGISTRY["lab"])
         await until(lambda: isinstance(pilot.app.screen, LabScreen))
         lab = pilot.app.screen
@@ -26,17 +29,12 @@ async def test_keys_before_the_first_row_is_marked_count_from_where_the_lab_begi
         lab.action_move(1)
         await until(lambda: lab.is_done)
         await listed(pilot)
-        assert lab.marked == "layers", "two below workbench"
-
-
-async def test_a_key_between_the_question_and_its_answer_holds(services: Services) -> None:
-    async with program(services, (120, 40), as_session(services, LOG)) as (pilot, screen):
-        lab = await look(pilot, screen, "lab")
-        assert isinstance(lab, LabScreen)
-        await until(lambda: lab.is_done)
+        assert lab.marked == "layers", "two below workbench, although no row was marked before"
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        again = await opened_lab(pilot, screen)
+        assert again.marked == "workbench"
+        again.refill()
+        again.action_move(1)
         await listed(pilot)
-        assert lab.marked == "workbench"
-        lab.refill()
-        lab.action_move(1)
-        await listed(pilot)
-        assert lab.marked == "codex"
+        assert again.marked == "codex"

@@ -14,6 +14,7 @@ from tui.screens.lab_sample import choose, lab_of, replay, replayed, row
 from tui.screens.looking import listed, seen, values
 from workbench.context.load import RECORDED
 from workbench.sources.services import Services
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_knobs import LabKnobs, turned_by
 
@@ -47,64 +48,72 @@ async def turn_and_leave(pilot: Pilot[Any], lab: LabScreen) -> None:
     await replayed(pilot, lab)
 
 
-async def test_a_knob_is_turned_and_the_line_follows(reader: Services) -> None:
-    async with lab_of(reader, (160, 50)) as (pilot, screen, lab):
-        await choose(pilot, lab, "layers")
-        before = lab.plot.picture
-        editor = await turn(pilot, lab, "masking.keep_last", "12")
-        wide = replay(reader, "layers", "masking.keep_last=12")
-        assert not wide.misses
-        await until(lambda: "1 → 0 missed" in str(editor.box.border_subtitle))
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is lab)
-        await replayed(pilot, lab)
-        assert f"{wide.tokens:,}" in row(lab, "layers")
-        assert "✎1" in row(lab, "layers")
-        assert lab.plot.picture != before
-        assert "masking.keep_last=12" in str(lab.box.border_subtitle)
-        await pilot.press("minus")
-        await replayed(pilot, lab)
-        assert f"{replay(reader, 'layers', 'masking.keep_last=11').tokens:,}" in row(lab, "layers")
-        await pilot.press("z")
-        await replayed(pilot, lab)
-        assert f"{replay(reader, 'layers').tokens:,}" in row(lab, "layers")
-        assert screen.model.state.status.policy == "workbench", "nothing holds before it is used"
-
-
-async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None:
+async def test_knobs_are_turned_saved_as_a_policy_and_used(reader: Services, tmp_path: Path) -> None:
     async with lab_of(reader) as (pilot, screen, lab):
-        await turn_and_leave(pilot, lab)
-        await pilot.press("u")
-        await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.model.state.status.policy == "layers")
-        await screen.model.settled()
-        assert "masking.keep_last=12" in await screen.from_session(lambda opened: opened.knobs)
-
-
-async def test_what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(reader: Services, tmp_path: Path) -> None:
-    async with lab_of(reader) as (pilot, _, lab):
-        await turn_and_leave(pilot, lab)
-        await pilot.press("s")
-        await until(lambda: pilot.app.screen is not lab)
-        pilot.app.screen.query_one(Input).value = "patient"
-        await pilot.press("enter")
+        await what_was_sent_has_no_knobs(pilot, lab)
+        await a_knob_is_turned_and_the_line_follows(pilot, screen, lab, reader)
         path = tmp_path / "config" / "policies" / "patient.toml"
-        await until(path.exists)
-        await until(lambda: str(path) in values(lab))
-        await replayed(pilot, lab)
-        assert "keep_last = 12" in path.read_text()
-        assert lab.marked == str(path)
-        assert f"{replay(reader, 'layers', 'masking.keep_last=12').tokens:,}" in row(lab, str(path))
-        assert "✎" not in row(lab, "layers")
+        await what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(pilot, lab, reader, path)
+        await what_was_turned_is_used_in_this_session(pilot, screen, lab)
 
 
-async def test_what_was_sent_has_no_knobs(reader: Services) -> None:
-    async with lab_of(reader) as (pilot, _, lab):
-        await choose(pilot, lab, RECORDED)
-        for key in ("e", "plus", "s"):
-            await pilot.press(key)
-            assert pilot.app.screen is lab
-        await seen(pilot, "recorded is what was sent: it has no knobs")
+async def a_knob_is_turned_and_the_line_follows(
+    pilot: Pilot[Any], screen: MainScreen, lab: LabScreen, reader: Services
+) -> None:
+    await choose(pilot, lab, "layers")
+    before = lab.plot.picture
+    editor = await turn(pilot, lab, "masking.keep_last", "12")
+    wide = replay(reader, "layers", "masking.keep_last=12")
+    assert not wide.misses
+    await until(lambda: "1 → 0 missed" in str(editor.box.border_subtitle))
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is lab)
+    await replayed(pilot, lab)
+    assert f"{wide.tokens:,}" in row(lab, "layers")
+    assert "✎1" in row(lab, "layers")
+    assert lab.plot.picture != before
+    assert "masking.keep_last=12" in str(lab.box.border_subtitle)
+    await pilot.press("minus")
+    await replayed(pilot, lab)
+    assert f"{replay(reader, 'layers', 'masking.keep_last=11').tokens:,}" in row(lab, "layers")
+    await pilot.press("z")
+    await replayed(pilot, lab)
+    assert f"{replay(reader, 'layers').tokens:,}" in row(lab, "layers")
+    assert screen.model.state.status.policy == "workbench", "nothing holds before it is used"
+
+
+async def what_was_turned_is_used_in_this_session(pilot: Pilot[Any], screen: MainScreen, lab: LabScreen) -> None:
+    await turn_and_leave(pilot, lab)
+    await pilot.press("u")
+    await until(lambda: pilot.app.screen is screen)
+    await until(lambda: screen.model.state.status.policy == "layers")
+    await screen.model.settled()
+    assert "masking.keep_last=12" in await screen.from_session(lambda opened: opened.knobs)
+
+
+async def what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(
+    pilot: Pilot[Any], lab: LabScreen, reader: Services, path: Path
+) -> None:
+    await turn_and_leave(pilot, lab)
+    await pilot.press("s")
+    await until(lambda: pilot.app.screen is not lab)
+    pilot.app.screen.query_one(Input).value = "patient"
+    await pilot.press("enter")
+    await until(path.exists)
+    await until(lambda: str(path) in values(lab))
+    await replayed(pilot, lab)
+    assert "keep_last = 12" in path.read_text()
+    assert lab.marked == str(path)
+    assert f"{replay(reader, 'layers', 'masking.keep_last=12').tokens:,}" in row(lab, str(path))
+    assert "✎" not in row(lab, "layers")
+
+
+async def what_was_sent_has_no_knobs(pilot: Pilot[Any], lab: LabScreen) -> None:
+    await choose(pilot, lab, RECORDED)
+    for key in ("e", "plus", "s"):
+        await pilot.press(key)
+        assert pilot.app.screen is lab
+    await seen(pilot, "recorded is what was sent: it has no knobs")
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from support.talk import planned as plan_of
@@ -16,7 +18,9 @@ from tui.recorded.long_run import as_file, inspector, run
 from tui.screens.looking import narrowed, next_request, seen, values
 from workbench.context.items import Edit
 from workbench.sources.services import Services
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
+from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.policy_diff import PolicyDiffScreen, both_texts, item_treatment
 from workbench.tui.screens.what_if import ItemPair, differing_items, plan_snapshot, session_snapshot, what_if_setup
 from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, plan_part_sizes, policy_bar
@@ -82,56 +86,58 @@ def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> N
 
 
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.wide)])
-async def test_two_policies_are_compared_item_by_item(many_results: Services, size: tuple[int, int]) -> None:
+async def test_policies_are_compared_on_the_next_request(many_results: Services, size: tuple[int, int]) -> None:
     async with program(many_results, size) as (pilot, screen):
         lab = await next_request(pilot, screen)
-        await pilot.pause()
-        assert "█" in str(lab.found.options[0].prompt)
-        await pilot.press("ctrl+d")
-        await seen(pilot, "choose another policy to compare")
-        await narrowed(pilot, "codex")
-        assert GHOST in str(lab.found.options[0].prompt), "workbench sends more here"
-        await pilot.press("ctrl+d")
-        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
-        diff = pilot.app.screen
-        assert isinstance(diff, PolicyDiffScreen)
-        await diff.settled()
-        asked = await screen.from_session(session_snapshot)
-        first, second = (
-            plan_snapshot(what_if_setup(many_results, screen.options, asked, ref, ()), asked)
-            for ref in ("workbench", "codex")
-        )
-        found = differing_items(first, second)
-        assert found
-        assert values(diff) == [pair.item.id for pair in found][: len(values(diff))]
-        assert str(diff.box.border_title).startswith(f"workbench {first.size:,} → codex {second.size:,} tokens")
-        await pilot.press("enter")
-        await until(lambda: isinstance(pilot.app.screen, BoxedText))
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is diff)
-        diff.query_one(Input).value = "nothing has these words"
-        await until(lambda: not values(diff))
-        diff.query_one(Input).value = ""
-        await until(lambda: bool(values(diff)))
-        await pilot.press("ctrl+o")
-        await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.arrangement.active == "context")
-
-
-async def test_any_policy_can_be_what_the_others_are_compared_with(many_results: Services) -> None:
-    async with program(many_results, (120, 40)) as (pilot, screen):
+        await two_policies_are_compared_item_by_item(pilot, screen, lab, many_results)
         lab = await next_request(pilot, screen)
-        await narrowed(pilot, "codex")
-        await pilot.press("ctrl+b")
-        await narrowed(pilot, "workbench")
-        await until(lambda: "than codex" in str(lab.about.render()))
-
-
-async def test_a_small_terminal_shows_rows_and_keys(many_results: Services) -> None:
-    async with program(many_results, (60, 15)) as (pilot, screen):
-        lab = await next_request(pilot, screen)
-        assert lab.found.size.height >= 3
+        await any_policy_can_be_what_the_others_are_compared_with(pilot, lab)
+        await pilot.resize_terminal(60, 15)
+        await narrowed(pilot, "")
         await seen(pilot, "● workbench now", "codex", "Enter use this policy")
+        assert lab.found.size.height >= 3
+
+
+async def two_policies_are_compared_item_by_item(
+    pilot: Pilot[Any], screen: MainScreen, lab: LabMomentScreen, services: Services
+) -> None:
+    await pilot.pause()
+    assert "█" in str(lab.found.options[0].prompt)
+    await pilot.press("ctrl+d")
+    await seen(pilot, "choose another policy to compare")
+    await narrowed(pilot, "codex")
+    assert GHOST in str(lab.found.options[0].prompt), "workbench sends more here"
+    await pilot.press("ctrl+d")
+    await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+    diff = pilot.app.screen
+    assert isinstance(diff, PolicyDiffScreen)
+    await diff.settled()
+    asked = await screen.from_session(session_snapshot)
+    first, second = (
+        plan_snapshot(what_if_setup(services, screen.options, asked, ref, ()), asked) for ref in ("workbench", "codex")
+    )
+    found = differing_items(first, second)
+    assert found
+    assert values(diff) == [pair.item.id for pair in found][: len(values(diff))]
+    assert str(diff.box.border_title).startswith(f"workbench {first.size:,} → codex {second.size:,} tokens")
+    await pilot.press("enter")
+    await until(lambda: isinstance(pilot.app.screen, BoxedText))
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is diff)
+    diff.query_one(Input).value = "nothing has these words"
+    await until(lambda: not values(diff))
+    diff.query_one(Input).value = ""
+    await until(lambda: bool(values(diff)))
+    await pilot.press("ctrl+o")
+    await until(lambda: pilot.app.screen is screen)
+    await until(lambda: screen.arrangement.active == "context")
+
+
+async def any_policy_can_be_what_the_others_are_compared_with(pilot: Pilot[Any], lab: LabMomentScreen) -> None:
+    await narrowed(pilot, "codex")
+    await pilot.press("ctrl+b")
+    await narrowed(pilot, "workbench")
+    await until(lambda: "than codex" in str(lab.about.render()))
 
 
 async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded(

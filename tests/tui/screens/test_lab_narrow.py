@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tui.play import program, until
+from tui.play import until
 from tui.recorded.long_run import as_session
-from tui.screens.looking import listed, look
+from tui.screens.lab_sample import lab_of
+from tui.screens.looking import listed
 from workbench.log.events import AssistantMessage, Body, Setting, ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
-from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.policy_diff import PolicyDiffScreen
 
@@ -31,22 +31,19 @@ def log() -> list[Body]:
     return [*made, AssistantMessage(f"{around} It is {FACT} that is wrong. {around}", "last")]
 
 
-@pytest.mark.parametrize("key", ["m", "enter"])
-async def test_what_is_opened_fits_at_80_columns(services: Services, key: str) -> None:
-    async with program(services, (80, 24), as_session(services, log())) as (pilot, screen):
-        lab = await look(pilot, screen, "lab")
-        assert isinstance(lab, LabScreen)
-        await until(lambda: lab.is_done)
-        await listed(pilot)
+async def test_what_is_opened_fits_at_80_columns(services: Services) -> None:
+    async with lab_of(services, (80, 24), as_session(services, log())) as (pilot, _, lab):
         await pilot.press("down", "down")
         await until(lambda: lab.marked == "layers")
-        await pilot.press(key)
-        wanted = MissesScreen if key == "m" else PolicyDiffScreen
-        await until(lambda: isinstance(pilot.app.screen, wanted))
-        opened = await listed(pilot)
-        if key == "m":
-            await until(lambda: opened.page.show_vertical_scrollbar)
-            lines = str(opened.about.render()).splitlines()
-            assert max(map(len, lines)) <= opened.page.scrollable_content_region.width
-        else:
-            assert "read_file  some words that" in str(opened.found.options[0].prompt)
+        await pilot.press("m")
+        await until(lambda: isinstance(pilot.app.screen, MissesScreen))
+        misses = await listed(pilot)
+        await until(lambda: misses.page.show_vertical_scrollbar)
+        lines = str(misses.about.render()).splitlines()
+        assert max(map(len, lines)) <= misses.page.scrollable_content_region.width
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is lab)
+        await pilot.press("enter")
+        await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+        diff = await listed(pilot)
+        assert "read_file  some words that" in str(diff.found.options[0].prompt)

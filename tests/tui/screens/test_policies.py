@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tui.play import main_screen, program, settle, shown, until
+from tui.play import ONE_PANE, main_screen, program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, next_request, seen, values
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.context import policy_files
@@ -19,6 +19,8 @@ from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 from workbench.tui.screens.what_if import policy_outcome, session_snapshot, what_if_setup
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog
@@ -32,42 +34,70 @@ def services(many_results: Services) -> Services:
     return many_results
 
 
-async def test_the_list_has_all_policies_and_says_what_each_would_do_here(services: Services) -> None:
+async def test_policies_are_listed_compared_changed_saved_and_used(services: Services, tmp_path: Path) -> None:
     async with program(services, (140, 50)) as (pilot, screen):
-        finder = await look(pilot, screen, "policy")
-        names = [Path(value).stem for value in values(finder)]
-        assert names == [*preset_names(), "mine", "torn"]
-        now = screen.model.state.status.tokens
-        await seen(pilot, "● workbench", f"{now:,} tokens", "broken:", "mine alone")
-        await narrowed(pilot, "layers")
-        await seen(pilot, "masking.keep_last", "under workbench")
-        await narrowed(pilot, "torn")
-        await seen(pilot, "expected TOML")
+        await the_list_has_all_policies_and_says_what_each_would_do_here(pilot, screen)
+        await leave(pilot, screen)
+        await the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(pilot, screen, services)
+        await go_on_under_workbench(pilot, screen)
+        await a_knob_for_one_tool_can_be_added(pilot, screen)
+        await leave(pilot, screen)
+        await pilot.resize_terminal(*ONE_PANE)
+        await every_knob_is_told_with_value_default_range_and_origin(pilot, screen)
+        await what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(pilot, screen)
+        await leave(pilot, screen)
+        await a_policy_is_saved_used_and_changed_again(pilot, screen, tmp_path / "config" / "policies" / "brief.toml")
+        await enter_goes_on_under_the_marked_one(pilot, screen)
+        await go_on_under_workbench(pilot, screen)
+        await a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(pilot, screen)
 
 
-async def test_enter_goes_on_under_the_marked_one(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "policy")
-        await narrowed(pilot, "codex")
-        await pilot.press("enter")
-        await until(lambda: screen.model.state.status.policy == "codex")
+async def leave(pilot: Pilot[Any], screen: MainScreen) -> None:
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is screen)
 
 
-async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(services: Services) -> None:
-    async with program(services, (160, 50)) as (pilot, screen):
-        finder = await next_request(pilot, screen)
-        asked = await screen.from_session(session_snapshot)
-        for ref in preset_names():
-            made = policy_outcome(what_if_setup(services, screen.options, asked, ref, ()), asked, ref)
-            row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
-            assert f"{made.tokens:,}" in row, row
-            assert str(made.states.get("truncated", 0)) in row.split()
-        assert "broken" in str(finder.found.options[-1].prompt)
-        await seen(pilot, "tokens, as under workbench", "if nothing were left out", "t truncated")
-        assert values(await narrowed(pilot, "codex")) == ["codex"]
-        await seen(pilot, "fewer than workbench")
-        await pilot.press("enter")
-        await until(lambda: screen.model.state.status.policy == "codex")
+async def go_on_under_workbench(pilot: Pilot[Any], screen: MainScreen) -> None:
+    screen.send_or_run(Send("/policy workbench"))
+    await until(lambda: screen.model.state.status.policy == "workbench")
+    await settle(pilot)
+
+
+async def the_list_has_all_policies_and_says_what_each_would_do_here(pilot: Pilot[Any], screen: MainScreen) -> None:
+    finder = await look(pilot, screen, "policy")
+    names = [Path(value).stem for value in values(finder)]
+    assert names == [*preset_names(), "mine", "torn"]
+    now = screen.model.state.status.tokens
+    await seen(pilot, "● workbench", f"{now:,} tokens", "broken:", "mine alone")
+    await narrowed(pilot, "layers")
+    await seen(pilot, "masking.keep_last", "under workbench")
+    await narrowed(pilot, "torn")
+    await seen(pilot, "expected TOML")
+
+
+async def enter_goes_on_under_the_marked_one(pilot: Pilot[Any], screen: MainScreen) -> None:
+    await look(pilot, screen, "policy")
+    await narrowed(pilot, "codex")
+    await pilot.press("enter")
+    await until(lambda: screen.model.state.status.policy == "codex")
+
+
+async def the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(
+    pilot: Pilot[Any], screen: MainScreen, services: Services
+) -> None:
+    finder = await next_request(pilot, screen)
+    asked = await screen.from_session(session_snapshot)
+    for ref in preset_names():
+        made = policy_outcome(what_if_setup(services, screen.options, asked, ref, ()), asked, ref)
+        row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
+        assert f"{made.tokens:,}" in row, row
+        assert str(made.states.get("truncated", 0)) in row.split()
+    assert "broken" in str(finder.found.options[-1].prompt)
+    await seen(pilot, "tokens, as under workbench", "if nothing were left out", "t truncated")
+    assert values(await narrowed(pilot, "codex")) == ["codex"]
+    await seen(pilot, "fewer than workbench")
+    await pilot.press("enter")
+    await until(lambda: screen.model.state.status.policy == "codex")
 
 
 # The editor
@@ -85,74 +115,71 @@ async def change(pilot: Pilot[Any], knob: str, value: str) -> None:
     await pilot.pause()
 
 
-async def test_every_knob_is_told_with_value_default_range_and_origin(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        finder = await look(pilot, screen, "knobs")
-        assert values(finder) == list(KNOBS)
-        await narrowed(pilot, "masking.keep_first")
-        await seen(pilot, "value    2", "default  0", "a whole number from 0 up", "preset workbench", "this session: ")
+async def every_knob_is_told_with_value_default_range_and_origin(pilot: Pilot[Any], screen: MainScreen) -> None:
+    finder = await look(pilot, screen, "knobs")
+    assert values(finder) == list(KNOBS)
+    await narrowed(pilot, "masking.keep_first")
+    await seen(pilot, "value    2", "default  0", "a whole number from 0 up", "preset workbench", "this session: ")
 
 
-async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        now = screen.model.state.status.tokens
-        await look(pilot, screen, "knobs")
-        await change(pilot, "truncation.max_tokens", "many")
-        await seen(pilot, "expected a whole number")
-        pilot.app.screen.query_one(Input).value = "100"
-        await pilot.press("enter")
-        await listed(pilot)
-        await seen(pilot, "✎ truncation.max_tokens", "not in use yet", "policy workbench (changed)")
-        await until(lambda: f"{now:,} → " in shown(pilot.app) and f"{now:,} → {now:,}" not in shown(pilot.app))
-        assert screen.model.state.status.tokens == now
-        await pilot.press("ctrl+z")
-        await until(lambda: "✎" not in shown(pilot.app))
-        await pilot.press("ctrl+z")
-        await seen(pilot, "This knob was not changed here")
+async def what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(
+    pilot: Pilot[Any], screen: MainScreen
+) -> None:
+    now = screen.model.state.status.tokens
+    await change(pilot, "truncation.max_tokens", "many")
+    await seen(pilot, "expected a whole number")
+    pilot.app.screen.query_one(Input).value = "100"
+    await pilot.press("enter")
+    await listed(pilot)
+    await seen(pilot, "✎ truncation.max_tokens", "not in use yet", "policy workbench (changed)")
+    await until(lambda: f"{now:,} → " in shown(pilot.app) and f"{now:,} → {now:,}" not in shown(pilot.app))
+    assert screen.model.state.status.tokens == now
+    await pilot.press("ctrl+z")
+    await until(lambda: "✎" not in shown(pilot.app))
+    await pilot.press("ctrl+z")
+    await seen(pilot, "This knob was not changed here")
 
 
-async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(services: Services) -> None:
+async def a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(
+    pilot: Pilot[Any], screen: MainScreen
+) -> None:
     def knobs(opened: OpenSession) -> tuple[str, ...]:
         return opened.knobs
 
-    async with program(services) as (pilot, screen):
-        before = screen.model.state.status.tokens
-        await look(pilot, screen, "knobs", "codex")
-        await change(pilot, "truncation.strategy", "head")
-        await listed(pilot)
-        await change(pilot, "truncation.max_tokens", "120")
-        await listed(pilot)
-        await pilot.press("ctrl+u")
-        await until(lambda: pilot.app.screen is main_screen(pilot.app))
-        await until(lambda: screen.model.state.status.policy == "codex")
-        await settle(pilot)
-        assert set(await screen.from_session(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
-        assert screen.model.state.status.tokens < before
+    before = screen.model.state.status.tokens
+    await look(pilot, screen, "knobs", "codex")
+    await change(pilot, "truncation.strategy", "head")
+    await listed(pilot)
+    await change(pilot, "truncation.max_tokens", "120")
+    await listed(pilot)
+    await pilot.press("ctrl+u")
+    await until(lambda: pilot.app.screen is main_screen(pilot.app))
+    await until(lambda: screen.model.state.status.policy == "codex")
+    await settle(pilot)
+    assert set(await screen.from_session(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
+    assert screen.model.state.status.tokens < before
 
 
-async def test_a_knob_for_one_tool_can_be_added(services: Services) -> None:
-    async with program(services, (160, 40)) as (pilot, screen):
-        await look(pilot, screen, "knobs")
-        await pilot.press("ctrl+n")
-        await until(lambda: isinstance(pilot.app.screen, TextDialog))
-        await pilot.pause()
-        for text, complaint in (
-            ("nonsense", "expected KNOB=VALUE"),
-            ("masking.nope=1", "no such knob"),
-            ("truncation.tools.read_file.max_tokens=x", "expected a whole number"),
-        ):
-            pilot.app.screen.query_one(Input).value = text
-            await pilot.press("enter")
-            await seen(pilot, complaint)
-        pilot.app.screen.query_one(Input).value = "truncation.tools.read_file.max_tokens=90"
+async def a_knob_for_one_tool_can_be_added(pilot: Pilot[Any], screen: MainScreen) -> None:
+    await look(pilot, screen, "knobs")
+    await pilot.press("ctrl+n")
+    await until(lambda: isinstance(pilot.app.screen, TextDialog))
+    await pilot.pause()
+    for text, complaint in (
+        ("nonsense", "expected KNOB=VALUE"),
+        ("masking.nope=1", "no such knob"),
+        ("truncation.tools.read_file.max_tokens=x", "expected a whole number"),
+    ):
+        pilot.app.screen.query_one(Input).value = text
         await pilot.press("enter")
-        await narrowed(pilot, "tools.read_file")
-        await seen(pilot, "✎ truncation.tools.read_file.max_tokens", "for this tool alone")
+        await seen(pilot, complaint)
+    pilot.app.screen.query_one(Input).value = "truncation.tools.read_file.max_tokens=90"
+    await pilot.press("enter")
+    await narrowed(pilot, "tools.read_file")
+    await seen(pilot, "✎ truncation.tools.read_file.max_tokens", "for this tool alone")
 
 
-async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_path: Path) -> None:
-    path = tmp_path / "config" / "policies" / "brief.toml"
-
+async def a_policy_is_saved_used_and_changed_again(pilot: Pilot[Any], screen: MainScreen, path: Path) -> None:
     async def save(pilot: Pilot[Any], name: str) -> None:
         await listed(pilot)
         await pilot.press("ctrl+s")
@@ -163,32 +190,31 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
         await pilot.press("enter")
         await pilot.pause()
 
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "policy")
-        await narrowed(pilot, "layers")
-        await pilot.press("ctrl+e")
-        await listed(pilot)
-        await change(pilot, "truncation.max_tokens", "100")
-        await save(pilot, "codex")
-        await seen(pilot, "codex: is a preset; expected another name")
-        pilot.app.screen.query_one(Input).value = "brief"
-        await pilot.press("enter")
-        await until(path.exists)
-        assert load_policy(str(path)).policy.truncation.max_tokens == 100
-        assert load_policy(str(path)).policy.masking == load_policy("layers").policy.masking
-        await listed(pilot)
-        await change(pilot, "masking.keep_last", "7")
-        await save(pilot, "")  # under the name it has
-        await seen(pilot, "already exists. Replace it?")
-        await pilot.press("n")
-        assert load_policy(str(path)).policy.masking.keep_last == 5
-        await save(pilot, "")
-        await pilot.press("y")
-        await until(lambda: load_policy(str(path)).policy.masking.keep_last == 7)
-        assert load_policy(str(path)).policy.truncation.max_tokens == 100
-        await listed(pilot)
-        await pilot.press("ctrl+u")
-        await until(lambda: screen.model.state.status.policy == str(path))
+    await look(pilot, screen, "policy")
+    await narrowed(pilot, "layers")
+    await pilot.press("ctrl+e")
+    await listed(pilot)
+    await change(pilot, "truncation.max_tokens", "100")
+    await save(pilot, "codex")
+    await seen(pilot, "codex: is a preset; expected another name")
+    pilot.app.screen.query_one(Input).value = "brief"
+    await pilot.press("enter")
+    await until(path.exists)
+    assert load_policy(str(path)).policy.truncation.max_tokens == 100
+    assert load_policy(str(path)).policy.masking == load_policy("layers").policy.masking
+    await listed(pilot)
+    await change(pilot, "masking.keep_last", "7")
+    await save(pilot, "")  # under the name it has
+    await seen(pilot, "already exists. Replace it?")
+    await pilot.press("n")
+    assert load_policy(str(path)).policy.masking.keep_last == 5
+    await save(pilot, "")
+    await pilot.press("y")
+    await until(lambda: load_policy(str(path)).policy.masking.keep_last == 7)
+    assert load_policy(str(path)).policy.truncation.max_tokens == 100
+    await listed(pilot)
+    await pilot.press("ctrl+u")
+    await until(lambda: screen.model.state.status.policy == str(path))
 
 
 @given(st.sampled_from(preset_names()), st.sampled_from([name for name, knob in KNOBS.items() if knob.kind == "int"]))

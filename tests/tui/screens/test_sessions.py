@@ -6,8 +6,10 @@ import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from proxy.conftest import Recording, answered, claude, said, user
@@ -17,7 +19,8 @@ from workbench.config.folders import work_folder
 from workbench.live.processes import AgentProcess
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
-from workbench.tui.widgets.finder import MOST
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.widgets.finder import MOST, Finder
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -39,40 +42,124 @@ def talks(services: Services) -> dict[str, str]:
     return found
 
 
-async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
+async def test_sessions_are_listed_opened_renamed_forked_deleted_and_begun(
     services: Services, talks: dict[str, str]
 ) -> None:
     async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
-        assert values(finder) == [talks["tea"], talks["soup"], talks["bread"]]
-        await seen(pilot, "● tea", "about tea", "you  green", "run_command  done")
-        await pilot.press("down")
-        await seen(pilot, "[b]more", "about soup")
-        assert "\x1b" not in shown(pilot.app)
-        await seen(pilot, "a b c()")
+        await the_last_changed_comes_first_and_the_marked_one_is_told_of(pilot, finder, talks)
+        await a_row_that_is_about_to_go_is_not_told_of(pilot, finder, services, talks)
+        await what_was_typed_last_is_taken_also_before_the_list_has_followed(screen, finder)
+        await titles_and_words_are_found_and_enter_goes_to_the_words(pilot, screen, talks)
+        for title in ("soup", "bread"):
+            await the_open_one_and_any_other_are_renamed(pilot, screen, services, talks[title], title)
+        await look(pilot, screen, "sessions")
+        await a_fork_is_a_session_of_its_own(pilot, services, talks)
+        await one_is_deleted_after_a_yes_and_the_open_one_never(pilot, services)
+        await pilot.press("ctrl+n")
+        await until(lambda: screen.model.state.title == "new session")
 
 
-async def test_a_row_that_is_about_to_go_is_not_told_of(
-    services: Services, talks: dict[str, str], monkeypatch: pytest.MonkeyPatch
+async def the_last_changed_comes_first_and_the_marked_one_is_told_of(
+    pilot: Pilot[Any], finder: Finder[Any], talks: dict[str, str]
 ) -> None:
-    async with program(services) as (pilot, screen):
-        finder = await look(pilot, screen, "sessions")
-        gate, came = threading.Event(), threading.Event()
-        plain = services.store.first_events
+    assert values(finder) == [talks["tea"], talks["soup"], talks["bread"]]
+    await seen(pilot, "● tea", "about tea", "you  green", "run_command  done")
+    await finder._show_details("no longer there").wait()
+    await seen(pilot, "about tea")
+    await pilot.press("down")
+    await seen(pilot, "[b]more", "about soup")
+    assert "\x1b" not in shown(pilot.app)
+    await seen(pilot, "a b c()")
 
-        def first_events(names: Sequence[str]) -> dict[str, Event]:
-            came.set()
-            gate.wait()
-            return plain(names)
 
-        monkeypatch.setattr(services.store, "first_events", first_events)
+async def a_row_that_is_about_to_go_is_not_told_of(
+    pilot: Pilot[Any], finder: Finder[Any], services: Services, talks: dict[str, str]
+) -> None:
+    gate, came = threading.Event(), threading.Event()
+    plain = services.store.first_events
+
+    def first_events(names: Sequence[str]) -> dict[str, Event]:
+        came.set()
+        gate.wait()
+        return plain(names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services.store, "first_events", first_events)
         finder.field.value = "rye"
         await until(came.is_set)
         finder.reload_details()
         await until(lambda: not any(worker.group == "details" and worker.is_running for worker in pilot.app.workers))
         gate.set()
         await finder.settled()
-        assert values(finder) == [talks["bread"]]
+    assert values(finder) == [talks["bread"]]
+
+
+async def what_was_typed_last_is_taken_also_before_the_list_has_followed(
+    screen: MainScreen, finder: Finder[Any]
+) -> None:
+    finder.field.value = "soup"
+    finder.action_take()
+    await until(lambda: screen.model.state.title == "soup")
+
+
+async def titles_and_words_are_found_and_enter_goes_to_the_words(
+    pilot: Pilot[Any], screen: MainScreen, talks: dict[str, str]
+) -> None:
+    await look(pilot, screen, "sessions")
+    assert values(await narrowed(pilot, "sou")) == [talks["soup"]]
+    assert values(await narrowed(pilot, "nothing of the kind")) == []
+    await seen(pilot, "No session has this in its title")
+    await pilot.press("enter")
+    assert values(await narrowed(pilot, "rye rise")) == [talks["bread"]]
+    await seen(pilot, "▸ you  how long does rye rise?")
+    await pilot.press("enter")
+    await until(lambda: pilot.app.screen is screen)
+    await until(lambda: screen.model.state.title == "bread")
+    await settle(pilot)
+    await seen(pilot, "how long does rye rise?")
+
+
+async def the_open_one_and_any_other_are_renamed(
+    pilot: Pilot[Any], screen: MainScreen, services: Services, ref: str, title: str
+) -> None:
+    await look(pilot, screen, "sessions")
+    await narrowed(pilot, title)
+    await pilot.press("ctrl+r")
+    await until(lambda: pilot.app.screen.query("#asking-wrong").first().is_mounted)
+    field = pilot.app.screen.query_one(Input)
+    field.value = " "
+    await pilot.press("enter")
+    await seen(pilot, "expected a title")
+    field.value = f"more {title}"
+    await pilot.press("enter")
+    await until(lambda: services.store.info(ref).title == f"more {title}")
+    await listed(pilot)
+    await pilot.press("escape")
+    await settle(pilot)
+    assert screen.model.state.title == ("more bread" if title == "bread" else "bread"), "bread is open"
+
+
+async def a_fork_is_a_session_of_its_own(pilot: Pilot[Any], services: Services, talks: dict[str, str]) -> None:
+    await narrowed(pilot, "soup")
+    await pilot.press("ctrl+f")
+    await seen(pilot, "forked: the copy")
+    assert len(values(await listed(pilot))) == 2
+    assert [info.forked_from[0] for info in services.store.list() if info.forked_from] == [talks["soup"]]
+
+
+async def one_is_deleted_after_a_yes_and_the_open_one_never(pilot: Pilot[Any], services: Services) -> None:
+    await narrowed(pilot, "bread")
+    await pilot.press("ctrl+d")
+    await seen(pilot, "This session is open")
+    await narrowed(pilot, "tea")
+    for key, left in (("n", 4), ("y", 3)):
+        await pilot.press("ctrl+d")
+        await seen(pilot, "This cannot be undone")
+        await pilot.press(key)
+        finder = await listed(pilot)
+        await until(lambda left=left: len(services.store.list()) == left)  # type: ignore[misc]  # a default is bound now
+    await until(lambda: not values(finder))
 
 
 async def test_a_key_shows_this_folders_sessions_or_all(
@@ -141,95 +228,6 @@ async def test_what_passed_the_proxy_and_what_runs_say_whose_they_are(
         await seen(pilot, "oa.py: [b]look", "oa.py, recorded by the proxy", "● Claude Code: why?  running")
 
 
-async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(
-    services: Services, talks: dict[str, str]
-) -> None:
-    async with program(services) as (pilot, screen):
-        finder = await look(pilot, screen, "sessions")
-        await finder._show_details("no longer there").wait()
-        await seen(pilot, "about tea")
-
-
-async def test_titles_and_words_are_found_and_enter_goes_to_the_words(
-    services: Services, talks: dict[str, str]
-) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
-        assert values(await narrowed(pilot, "sou")) == [talks["soup"]]
-        assert values(await narrowed(pilot, "nothing of the kind")) == []
-        await seen(pilot, "No session has this in its title")
-        await pilot.press("enter")
-        assert values(await narrowed(pilot, "rye rise")) == [talks["bread"]]
-        await seen(pilot, "▸ you  how long does rye rise?")
-        await pilot.press("enter")
-        await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.model.state.title == "bread")
-        await settle(pilot)
-        await seen(pilot, "how long does rye rise?")
-
-
-async def test_what_was_typed_last_is_taken_also_before_the_list_has_followed(
-    services: Services, talks: dict[str, str]
-) -> None:
-    async with program(services) as (pilot, screen):
-        finder = await look(pilot, screen, "sessions")
-        finder.field.value = "soup"
-        finder.action_take()
-        await until(lambda: screen.model.state.title == "soup")
-
-
-async def test_a_new_one_is_begun(services: Services, talks: dict[str, str]) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
-        await pilot.press("ctrl+n")
-        await until(lambda: screen.model.state.title == "new session")
-
-
-@pytest.mark.parametrize("title", ["tea", "soup"])
-async def test_the_open_one_and_any_other_are_renamed(services: Services, talks: dict[str, str], title: str) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
-        await narrowed(pilot, title)
-        await pilot.press("ctrl+r")
-        await until(lambda: pilot.app.screen.query("#asking-wrong").first().is_mounted)
-        field = pilot.app.screen.query_one(Input)
-        field.value = " "
-        await pilot.press("enter")
-        await seen(pilot, "expected a title")
-        field.value = "a new name"
-        await pilot.press("enter")
-        await until(lambda: services.store.info(talks[title]).title == "a new name")
-        await listed(pilot)
-        await pilot.press("escape")
-        await settle(pilot)
-        assert screen.model.state.title == ("a new name" if title == "tea" else "tea")
-
-
-async def test_a_fork_is_a_session_of_its_own(services: Services, talks: dict[str, str]) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
-        await narrowed(pilot, "soup")
-        await pilot.press("ctrl+f")
-        await seen(pilot, "forked: the copy")
-        assert len(values(await listed(pilot))) == 2
-        assert [info.forked_from[0] for info in services.store.list() if info.forked_from] == [talks["soup"]]
-
-
-async def test_one_is_deleted_after_a_yes_and_the_open_one_never(services: Services, talks: dict[str, str]) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
-        await pilot.press("ctrl+d")
-        await seen(pilot, "This session is open")
-        await narrowed(pilot, "soup")
-        for key, left in (("n", 3), ("y", 2)):
-            await pilot.press("ctrl+d")
-            await seen(pilot, "This cannot be undone")
-            await pilot.press(key)
-            finder = await listed(pilot)
-            await until(lambda left=left: len(services.store.list()) == left)  # type: ignore[misc]  # a default is bound now
-        await until(lambda: not values(finder))
-
-
 async def test_what_another_process_has_is_told_in_place(services: Services, talks: dict[str, str]) -> None:
     with Services() as other, other.store.session(talks["soup"]):
         async with program(services) as (pilot, screen):
@@ -241,7 +239,9 @@ async def test_what_another_process_has_is_told_in_place(services: Services, tal
             await seen(pilot, "is open in")
 
 
-async def test_of_thousands_of_sessions_a_bounded_number_is_shown_and_all_are_found(services: Services) -> None:
+async def test_of_thousands_of_sessions_a_bounded_number_is_shown_all_are_found_and_help_names_the_keys(
+    services: Services,
+) -> None:
     for number in range(MOST + 60):
         services.store.create([UserMessage(f"word{number}")], title=f"talk {number}").close()
     async with program(services) as (pilot, screen):
@@ -252,11 +252,6 @@ async def test_of_thousands_of_sessions_a_bounded_number_is_shown_and_all_are_fo
         await seen(pilot, "talk 7 ")
         await narrowed(pilot, "word12 ")
         await seen(pilot, "talk 12")
-
-
-async def test_without_any_session_the_way_to_one_is_named(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        await look(pilot, screen, "sessions")
         await narrowed(pilot, "zzz")
         await pilot.press("f1")
         await seen(pilot, "keys: sessions", "Ctrl+D", "delete")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from tui.play import Script, answer, call, program, settle, until
 from tui.screens.looking import listed, look, narrowed, seen, values
@@ -15,26 +17,30 @@ from workbench.session.open_session import OpenSession
 from workbench.session.tools import OFF, session_toolbox, tools_off
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 
 pytestmark = pytest.mark.usefixtures("project")
 
 SERVER = """
-from mcp.server.mcpserver import MCPServer
-server = MCPServer("notes")
+import json, sys
 
-@server.tool()
-def find(word: str) -> str:
-    "Find a note."
-    return word
-
-@server.tool()
-def burn(word: str) -> str:
-    "Burn a note."
-    return word
-
-server.run()
+tools = [
+    {"name": name, "description": about, "inputSchema": {"type": "object"}}
+    for name, about in (("find", "Find a note."), ("burn", "Burn a note."))
+]
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        version, about = asked["params"]["protocolVersion"], {"name": "notes", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+    else:
+        result = {"tools": tools}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
+"""What a server needs to say for its tools to be listed; one with the real package is in tests/agent/test_mcp.py, and
+takes two seconds to start."""
 
 
 def offered(opened: OpenSession) -> tuple[str, ...]:
@@ -45,9 +51,11 @@ def offered(opened: OpenSession) -> tuple[str, ...]:
 async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_opened_again(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = Script(call("run_command", '{"command": "echo hello"}'), answer("so it is"))
+    run = call("run_command", '{"command": "echo hello"}')
+    script = Script(answer("one"), answer("two"), run, answer("so it is"))
     script.play(monkeypatch)
     async with program(services) as (pilot, screen):
+        await a_tool_that_goes_off_between_two_turns_is_no_longer_offered(pilot, screen, script)
         await look(pilot, screen, "tools")
         await seen(
             pilot, "● on", "Read a text file", "looks only; never asks", "peek", "of definitions in every request"
@@ -60,7 +68,7 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
         await pilot.press("escape")
         screen.send_or_run(Send("go"))
         await settle(pilot)
-        names = [tool["function"]["name"] for tool in script.requests[0]["tools"]]
+        names = [tool["function"]["name"] for tool in script.requests[2]["tools"]]
         assert "run_command" not in names
         assert "read_file" in names
         assert "run_command" not in await screen.from_session(offered)
@@ -75,19 +83,16 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
             assert "run_command" in await screen.from_session(offered)
 
 
-async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
-    services: Services, monkeypatch: pytest.MonkeyPatch
+async def a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
+    pilot: Pilot[Any], screen: MainScreen, script: Script
 ) -> None:
-    script = Script(answer("one"), answer("two"))
-    script.play(monkeypatch)
-    async with program(services) as (pilot, screen):
-        screen.send_or_run(Send("go"))
-        await settle(pilot)
-        await screen.model.switch_tools(["write_file"])
-        screen.send_or_run(Send("go on"))
-        await settle(pilot)
-        first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
-        assert first - second == {"write_file"}
+    screen.send_or_run(Send("go"))
+    await settle(pilot)
+    await screen.model.switch_tools(["write_file"])
+    screen.send_or_run(Send("go on"))
+    await settle(pilot)
+    first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
+    assert first - second == {"write_file"}
 
 
 async def test_in_a_file_nothing_is_switched(services: Services, talk: Path) -> None:
@@ -97,11 +102,18 @@ async def test_in_a_file_nothing_is_switched(services: Services, talk: Path) -> 
         await seen(pilot, "a file is read-only")
 
 
-async def test_saved_approvals_are_listed_and_taken_back(services: Services, tmp_path: Path) -> None:
+async def test_saved_approvals_are_listed_and_taken_back_and_then_asked_for_again(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "config" / FILE_NAME
     path.parent.mkdir(exist_ok=True)
-    path.write_text('always = ["run_command:git *", "write_file"]\nnever = ["run_command:rm *"]\n')
+    path.write_text('always = ["run_command:git *", "run_command:echo *"]\nnever = ["run_command:rm *"]\n')
+    echo = call("run_command", '{"command": "echo hello"}')
+    Script(echo, answer("one"), echo, answer("two")).play(monkeypatch)
     async with program(services) as (pilot, screen):
+        screen.send_or_run(Send("go"))
+        await settle(pilot)
+        assert screen.model.state.question is None
         await look(pilot, screen, "tools")
         await narrowed(pilot, "git")
         await seen(pilot, "run_command:git *", "always", "done without asking")
@@ -112,23 +124,10 @@ async def test_saved_approvals_are_listed_and_taken_back(services: Services, tmp
             await pilot.press(key)
             await listed(pilot)
         await until(lambda: "run_command:git *" not in load_saved(path).always)
-        assert load_saved(path).always == ("write_file",)
+        assert load_saved(path).always == ("run_command:echo *",)
         assert load_saved(path).never == ("run_command:rm *",)
         await until(lambda: not values(pilot.app.screen))  # type: ignore[arg-type]  # the screen with the list
-
-
-async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "config" / FILE_NAME
-    path.parent.mkdir(exist_ok=True)
-    path.write_text('always = ["run_command:echo *"]\n')
-    echo = call("run_command", '{"command": "echo hello"}')
-    Script(echo, answer("one"), echo, answer("two")).play(monkeypatch)
-    async with program(services) as (pilot, screen):
-        screen.send_or_run(Send("go"))
-        await settle(pilot)
-        assert screen.model.state.question is None
+        await pilot.press("escape")
         await screen.model.forget_approval("run_command:echo *")
         screen.send_or_run(Send("again"))
         await until(lambda: screen.model.state.question is not None)

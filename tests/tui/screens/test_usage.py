@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.pilot import Pilot
 
 from tui.play import program, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
@@ -23,8 +25,10 @@ from usage.homes import (
 )
 from workbench.lab.replay.usage_waste import usage_waste
 from workbench.sources.services import Services
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.usage import ALL
 from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of
+from workbench.tui.widgets.finder import Finder
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -44,53 +48,55 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("home")
-async def test_days_come_first_and_tab_goes_on_to_weeks_models_and_the_others(services: Services) -> None:
+async def test_days_come_first_tab_goes_on_and_sessions_are_opened(services: Services) -> None:
     async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "usage")
-        await until(lambda: values(finder) == [ALL, "2026-11-15", "2026-11-14"])
-        await seen(pilot, "by day", "claude-sonnet-4-5", "Alt+1", "bake [b]bread", "list prices")
-        found = []
-        for _ in range(6):
-            await pilot.press("tab")
-            finder = await listed(pilot)
-            found.append(values(finder)[-1])
-        assert found[:5] == ["2026-11-09", "of nobody", "/srv/bakery", "Codex", "t1"]
-        assert "\x1b" not in shown(pilot.app)
-        await pilot.press("shift+tab")
-        await seen(pilot, "by session")
-
-
-@pytest.mark.usefixtures("home")
-async def test_enter_lists_the_sessions_of_a_row_and_opens_one(services: Services) -> None:
-    async with program(services) as (pilot, screen):
-        finder = await look(pilot, screen, "usage")
-        await until(lambda: len(values(finder)) == 3)
-        await pilot.press("down", "down", "enter")
-        finder = await listed(pilot)
-        assert values(finder) == ["c1"]
+        await days_come_first_and_tab_goes_on_to_weeks_models_and_the_others(pilot, finder)
         await pilot.press("escape")
-        finder = await listed(pilot)
-        assert values(finder)[0] == ALL
-        await pilot.press("tab", "tab")
-        await narrowed(pilot, "nobody")
-        await pilot.press("enter")
-        await until(lambda: values(finder) == ["t1"])
-        await pilot.press("enter")
         await until(lambda: pilot.app.screen is screen)
-        await until(lambda: "t1.jsonl" in screen.model.state.title)
-
-
-@pytest.mark.usefixtures("home")
-async def test_a_key_opens_one_of_the_most_expensive_sessions(services: Services) -> None:
-    async with program(services) as (pilot, screen):
+        await enter_lists_the_sessions_of_a_row_and_opens_one(pilot, screen)
         await look(pilot, screen, "usage")
         await seen(pilot, "Alt+1")
-        await pilot.press("alt+1")
+        await pilot.press("alt+1")  # one of the most expensive
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: "c1.jsonl" in screen.model.state.title)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def days_come_first_and_tab_goes_on_to_weeks_models_and_the_others(
+    pilot: Pilot[Any], finder: Finder[Any]
+) -> None:
+    await until(lambda: values(finder) == [ALL, "2026-11-15", "2026-11-14"])
+    await seen(pilot, "by day", "claude-sonnet-4-5", "Alt+1", "bake [b]bread", "list prices")
+    found = []
+    for _ in range(6):
+        await pilot.press("tab")
+        await listed(pilot)
+        found.append(values(finder)[-1])
+    assert found[:5] == ["2026-11-09", "of nobody", "/srv/bakery", "Codex", "t1"]
+    assert "\x1b" not in shown(pilot.app)
+    await pilot.press("shift+tab")
+    await seen(pilot, "by session")
+
+
+async def enter_lists_the_sessions_of_a_row_and_opens_one(pilot: Pilot[Any], screen: MainScreen) -> None:
+    finder = await look(pilot, screen, "usage")
+    await until(lambda: len(values(finder)) == 3)
+    await pilot.press("down", "down", "enter")
+    await listed(pilot)
+    assert values(finder) == ["c1"]
+    await pilot.press("escape")
+    await listed(pilot)
+    assert values(finder)[0] == ALL
+    await pilot.press("tab", "tab")
+    await narrowed(pilot, "nobody")
+    await pilot.press("enter")
+    await until(lambda: values(finder) == ["t1"])
+    await pilot.press("enter")
+    await until(lambda: pilot.app.screen is screen)
+    await until(lambda: "t1.jsonl" in screen.model.state.title)
+
+
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.wide)])
 async def test_a_key_finds_the_waste_of_the_marked_row(size: tuple[int, int], home: Path, services: Services) -> None:
     write_wasteful(home, "c2")
     with Services() as own:
@@ -104,7 +110,7 @@ async def test_a_key_finds_the_waste_of_the_marked_row(size: tuple[int, int], ho
         await seen(pilot, "waste: none found", "in 1 session,")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.wide)])
 async def test_an_empty_home_says_what_counts(
     size: tuple[int, int], services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
