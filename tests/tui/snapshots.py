@@ -11,6 +11,7 @@ A test module asks for the fixture with `pytest_plugins = ["tui.snapshots"]`.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,7 +40,9 @@ from workbench.tui.main.screen import MainScreen
 Size = tuple[int, int]
 Act = Callable[[Pilot[Any]], Awaitable[None]]
 
-SIZES: Sequence[Size] = ((80, 24), (120, 40), (200, 60))
+SIZES: Sequence[Size] = ((80, 24), (120, 40))
+LARGE: Size = (200, 60)
+"""Takes longer to draw than the others together."""
 CALM = 3
 """Looks in a row that must find nobody at work."""
 WAITING = ("commands", "leave", "ask")
@@ -52,6 +55,8 @@ DAYS_LATER = 2 * 24 * 3600
 """Seconds after which the pictures are taken: what has an age is two days old."""
 
 
+IF_MEANT = "if this is meant: uv run pytest -n 0 --snapshot-update, with the path of this test"
+
 BORDERS = str.maketrans("│┃╎▌", "    ")
 """What stands between two lines of a text in a box."""
 
@@ -59,8 +64,10 @@ BORDERS = str.maketrans("│┃╎▌", "    ")
 class Pictures:
     """What the screen shows, against what somebody found good."""
 
-    def __init__(self, snap_compare: Callable[..., bool]) -> None:
+    def __init__(self, snap_compare: Callable[..., bool], sizes: Sequence[Size]) -> None:
         self._snap_compare = snap_compare
+        self.sizes = sizes
+        """Where one app shows many things, each is looked at in these; the large one is among the wide cases."""
 
     def compare(
         self,
@@ -79,30 +86,44 @@ class Pictures:
         """
         app._disable_notifications = app._disable_tooltips = True  # they come and go
 
-        def at_rest() -> bool:
-            mains = [screen for screen in app.screen_stack if isinstance(screen, MainScreen)]
-            return is_busy or all(hasattr(main, "model") and main.model.is_settled for main in mains)
-
         async def show(pilot: Pilot[Any]) -> None:
             await act(pilot)
             pilot.app.theme = theme
-            for other in (*(each for each in sizes or SIZES if each != size), size):
-                await resize(pilot, other, at_rest)
+            for other in (each for each in sizes or (*SIZES, LARGE) if each != size):
+                await self.resize(pilot, other, is_busy=is_busy)
                 check_look(pilot.app, words)
-            assert faint_texts(pilot.app) == [], f"hardly readable in {theme}"
+            await self.resize(pilot, size, is_busy=is_busy)
+            await self.look_now(pilot, words, is_busy=is_busy)
 
-        assert self._snap_compare(app, terminal_size=size, run_before=show), (
-            "if this is meant: uv run pytest -n 0 --snapshot-update, with the path of this test"
-        )
+        assert self._snap_compare(app, terminal_size=size, run_before=show), IF_MEANT
 
+    async def compare_now(self, pilot: Pilot[Any], name: str, words: Sequence[str]) -> None:
+        """Compare what an app shows that goes on afterwards; `name` is the picture's in its test."""
+        await self.look_now(pilot, words)
+        taken = pilot.app.export_screenshot(simplify=True)
+        inspect.getclosurevars(self._snap_compare).nonlocals["snapshot"](name=name)  # of the next one it compares
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("textual._doc.take_svg_screenshot", lambda **_: taken)
+            assert self._snap_compare(pilot.app), IF_MEANT
 
-async def resize(pilot: Pilot[Any], size: Size, at_rest: Callable[[], bool]) -> None:
-    """Another size of the terminal, and all that follows from it."""
-    await still(pilot, at_rest)
-    if pilot.app.size != size:
-        await pilot.resize_terminal(*size)
+    async def look_now(self, pilot: Pilot[Any], words: Sequence[str], *, is_busy: bool = False) -> None:
+        """What must hold without a picture, at the size and in the theme of now."""
+        await self.resize(pilot, pilot.app.size, is_busy=is_busy)
+        check_look(pilot.app, words)
+        assert faint_texts(pilot.app) == [], f"hardly readable in {pilot.app.theme}"
+
+    async def resize(self, pilot: Pilot[Any], size: Size, *, is_busy: bool = False) -> None:
+        """Another size of the terminal, and all that follows from it. `is_busy`: nobody waits for the session."""
+
+        def at_rest() -> bool:
+            mains = [screen for screen in pilot.app.screen_stack if isinstance(screen, MainScreen)]
+            return is_busy or all(hasattr(main, "model") and main.model.is_settled for main in mains)
+
         await still(pilot, at_rest)
-    assert pilot.app.screen._compositor.size == size
+        if pilot.app.size != size:
+            await pilot.resize_terminal(*size)
+            await still(pilot, at_rest)
+        assert pilot.app.screen._compositor.size == size
 
 
 def check_look(app: App[Any], words: Sequence[str]) -> None:
@@ -167,7 +188,7 @@ def _pumps(app: App[Any]) -> Iterator[MessagePump]:
 
 
 @pytest.fixture
-def pictures(snap_compare: Callable[..., bool], tmp_path: Path) -> Iterator[Pictures]:
+def pictures(snap_compare: Callable[..., bool], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pictures]:
     """The same clock and ids everywhere; nothing blinks, nothing glides."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
@@ -184,5 +205,5 @@ def pictures(snap_compare: Callable[..., bool], tmp_path: Path) -> Iterator[Pict
         patch.setitem(Timer.__init__.__kwdefaults__ or {}, "skip", False)
         patch.setattr(Input, "_toggle_cursor", lambda field: None)
         patch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda area: None)
-        yield Pictures(snap_compare)
+        yield Pictures(snap_compare, SIZES if request.config.option.markexpr else (*SIZES, LARGE))
     time.tzset()
