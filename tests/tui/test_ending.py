@@ -82,7 +82,10 @@ def check_terminal_is_whole(terminal: Terminal, status: int) -> None:
     assert b"Traceback" not in terminal.seen
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@pytest.mark.parametrize("number", OTHERS)
 def test_a_signal_ends_the_command_and_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signals) -> None:
     terminal, child = at_work(tmp_path)
     assert not settings_of(terminal) & termios.ECHO
@@ -91,10 +94,7 @@ def test_a_signal_ends_the_command_and_leaves_the_terminal_whole(tmp_path: Path,
     check(child, results=number != signal.SIGQUIT)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.wide) for each in (signal.SIGQUIT, signal.SIGTERM))],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.wide) for each in OTHERS)])
 def test_so_does_one_while_nothing_is_at_work(tmp_path: Path, number: signal.Signals) -> None:
     terminal = Terminal(cwd=tmp_path)
     terminal.wait_for("no model configured")
