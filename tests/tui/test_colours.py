@@ -94,7 +94,7 @@ def reversed_text(app: App[Any]) -> str:
     return " ".join(text.strip() for line in plain(app) for text, reverse, _ in line if reverse and text.strip())
 
 
-@pytest.fixture(params=["ink", "paper"])
+@pytest.fixture(params=["ink", pytest.param("paper", marks=pytest.mark.wide)])
 def colourless(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     """A user who wants no colours."""
     monkeypatch.setenv("NO_COLOR", "1")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.terminal import WORKBENCH, Terminal
-from support.waiting import GIVE_UP, WaitLimit
+from support.waiting import WaitLimit
 from workbench.log.events import ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
 
@@ -59,38 +59,48 @@ def check(child: int, results: bool = True) -> None:
     assert {UserMessage, ToolCall, *([ToolResult] if results else [])} <= {type(body) for body in bodies}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_command_and_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
-    terminal, child = at_work(tmp_path)
-    terminal.process.send_signal(number)
-    assert terminal.end() == 128 + number
-    for sequence in LEFT:
-        assert sequence in terminal.seen
-    assert b"Traceback" not in terminal.seen
-    check(child)
-
-
 def settings_of(terminal: Terminal) -> int:
     """The local modes of the terminal: echo, lines, signals."""
     return int(termios.tcgetattr(terminal.ours)[3])
 
 
-@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signals) -> None:
-    terminal = Terminal(cwd=tmp_path)
-    terminal.wait_for("no model configured")
-    assert not settings_of(terminal) & termios.ECHO
-    terminal.process.send_signal(number)
-    assert terminal.process.wait(GIVE_UP) == 128 + number
+def check_terminal_is_whole(terminal: Terminal, status: int) -> None:
+    """Once the program has ended with this status."""
+    limit = WaitLimit()
+    while terminal.process.poll() is None:
+        assert not limit.is_over, "the program goes on"
+        terminal.watch(0.05)  # what nobody reads would hold it up
+    assert terminal.process.returncode == status
     assert settings_of(terminal) & termios.ECHO
     assert settings_of(terminal) & termios.ICANON
-    terminal.end()
+    assert terminal.end() == status
     end = terminal.seen.rpartition(b"\x1b[?1049l")
     assert all(sequence in terminal.seen for sequence in LEFT)
     assert end[1]
     assert b"\x1b[?25h" in end[2]
     assert not any(sequence in end[2] for sequence in (b"\x1b[?25l", b"\x1b[?1003h", b"\x1b[38;", b"\x1b[?1049h"))
     assert b"Traceback" not in terminal.seen
+
+
+OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@pytest.mark.parametrize("number", OTHERS)
+def test_a_signal_ends_the_command_and_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signals) -> None:
+    terminal, child = at_work(tmp_path)
+    assert not settings_of(terminal) & termios.ECHO
+    terminal.process.send_signal(number)
+    check_terminal_is_whole(terminal, 128 + number)
+    check(child, results=number != signal.SIGQUIT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.wide) for each in OTHERS)])
+def test_so_does_one_while_nothing_is_at_work(tmp_path: Path, number: signal.Signals) -> None:
+    terminal = Terminal(cwd=tmp_path)
+    terminal.wait_for("no model configured")
+    assert not settings_of(terminal) & termios.ECHO
+    terminal.process.send_signal(number)
+    check_terminal_is_whole(terminal, 128 + number)
 
 
 STUCK = """
@@ -124,13 +134,6 @@ def test_quitting_ends_a_screen_that_is_stuck(tmp_path: Path, how: str) -> None:
     assert settings_of(terminal) & termios.ECHO
     terminal.end()
     assert all(sequence in terminal.seen for sequence in LEFT)
-
-
-def test_quitting_ends_the_command_as_well(tmp_path: Path) -> None:
-    terminal, child = at_work(tmp_path)
-    terminal.process.send_signal(signal.SIGQUIT)
-    assert terminal.end() == 128 + signal.SIGQUIT
-    check(child, results=False)
 
 
 def test_a_terminal_that_is_closed_ends_the_command(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -65,19 +66,18 @@ DIALOGS: dict[str, Callable[[str], Screen[Any]]] = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", DIALOGS)
 @settings(max_examples=2)
 @given(texts=st.lists(TEXTS.filter(str.strip), min_size=1, max_size=6))
-def test_a_dialog_shows_them_too(name: str, texts: list[str]) -> None:
+def test_dialogs_show_them_too(texts: list[str]) -> None:
     async def show() -> None:
         app = SmallApp()
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
-            for text in texts:
-                app.push_screen(DIALOGS[name](text))
+            for text, dialog in product(texts, DIALOGS):
+                app.push_screen(DIALOGS[dialog](text))
                 app.notify(text, title=text)
                 await pilot.pause()
-                assert [*drawn_faults(app)] == []
-                assert printable(text)[:20].rstrip() in shown(app)
+                assert [*drawn_faults(app)] == [], dialog
+                assert printable(text)[:20].rstrip() in shown(app), dialog
                 app.pop_screen()
                 await pilot.pause()
 

@@ -16,7 +16,7 @@ from tui.monkey import MonkeyRun, play
 from tui.monkey_worlds import WORLDS, furnish
 
 SEEDS = range(len(WORLDS))
-STEPS = 60
+STEPS = 40
 
 
 class SeenOnce(UserWarning):

@@ -10,7 +10,6 @@ import pytest
 from textual.app import App
 from textual.command import CommandPalette
 from textual.pilot import Pilot
-from textual.screen import Screen
 
 from tui.play import Script, answer, call, full_screen, main_screen, settle, until
 from tui.snapshots import check_look
@@ -23,7 +22,7 @@ from workbench.tui.widgets.help import HelpScreen
 from workbench.tui.widgets.report import ReportScreen
 
 if TYPE_CHECKING:
-    from tui.snapshots import Pictures, Size
+    from tui.snapshots import Pictures
 
 pytest_plugins = ["tui.snapshots"]
 pytestmark = pytest.mark.usefixtures("project")
@@ -40,56 +39,53 @@ def demo(services: Services, patch: pytest.MonkeyPatch) -> App[Any]:
         return full_screen(services, session.id)
 
 
-@pytest.mark.parametrize(
-    ("size", "theme"),
-    [((80, 24), "ink"), *((size, "ink") for size in SPLIT), ((110, 30), "ink"), ((120, 40), "paper")],
-    ids=lambda value: value if isinstance(value, str) else f"{value[0]}x{value[1]}",
+WHOLE = ("3,965 of 16,000 tokens", "25 % OK", "compacts at 12,001 (75 %)", "next of 25", "message")
+ALL_PANES = (*PANES, "91 user 9", "kept 10 of 11", "u undoes it")
+ONE_PANE = (
+    ("context", "f3", ("# who tokens share state what", "1,588", "t truncated", "Enter open", ". shows them")),
+    (
+        *("compaction", "f4"),
+        ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "u undo"),
+    ),
 )
-def test_the_whole_program(
-    services: Services, size: Size, theme: str, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = (
-        "3,965 of 16,000 tokens",
-        "25 % OK",
-        "compacts at 12,001 (75 %)",
-        "next of 25",
-        "message",
-    )
-    more = () if size == (80, 24) else (*PANES, "91 user 9", "kept 10 of 11", "u undoes it")
-    pictures.compare(demo(services, monkeypatch), settle, words=words + more, size=size, theme=theme, sizes=(size,))
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("f3", ("# who tokens share state what", "1,588", "t truncated", "Enter open", ". shows them")),
-        (
-            "f4",
-            ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "u undo"),
-        ),
-    ],
-    ids=["context", "compaction"],
-)
-def test_one_pane_at_a_time(
-    services: Services, key: str, words: tuple[str, ...], pictures: Pictures, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def act(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        await pilot.press(key)
-
-    pictures.compare(demo(services, monkeypatch), act, words=words, sizes=((80, 24),))
-
-
-def test_the_split_with_an_earlier_request(
+async def test_the_whole_program_in_small_sizes(
     services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def act(pilot: Pilot[Any]) -> None:
+    async with demo(services, monkeypatch).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await pilot.press("f3", "left_square_bracket", "left_square_bracket")
-        await settle(pilot)
+        await pictures.compare_now(pilot, "80x24", WHOLE)
+        for name, key, words in ONE_PANE:
+            await pilot.press(key)
+            await pictures.compare_now(pilot, name, words)
+        await pilot.press("f2")
+        for size in ((100, 28), (110, 30)):
+            await pictures.resize(pilot, size)
+            await pictures.compare_now(pilot, f"{size[0]}x{size[1]}", (*WHOLE, *ALL_PANES))
 
-    words = (*PANES, "request 24", "24 of 25", "+ 2 added (+36)", "▼ request 24")
-    pictures.compare(demo(services, monkeypatch), act, words=words, size=(120, 40), sizes=SPLIT[1:])
+
+async def test_the_whole_program_in_the_usual_size(
+    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with demo(services, monkeypatch).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        for theme in ("paper", "ink"):
+            pilot.app.theme = theme
+            await pictures.compare_now(pilot, theme, (*WHOLE, *ALL_PANES))
+        await pilot.press("f3", "left_square_bracket", "left_square_bracket")
+        words = (*PANES, "request 24", "24 of 25", "+ 2 added (+36)", "▼ request 24")
+        await pictures.resize(pilot, SPLIT[2])
+        check_look(pilot.app, words)
+        await pictures.resize(pilot, SPLIT[1])
+        await pictures.compare_now(pilot, "earlier-request", words)
+
+
+def test_the_whole_program_in_a_large_size(
+    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*WHOLE, *ALL_PANES)
+    pictures.compare(demo(services, monkeypatch), settle, words=words, size=SPLIT[2], sizes=SPLIT[2:])
 
 
 def test_the_split_with_an_empty_session(services: Services, pictures: Pictures) -> None:
@@ -152,31 +148,38 @@ async def test_the_split_with_a_file(services: Services, talk: Path) -> None:
             )
 
 
-@pytest.mark.parametrize(
-    ("key", "kind", "words"),
-    [
-        ("f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
-        (
-            "ctrl+t",
-            ReportScreen,
-            ("window 16,000 (policy), 4,000 kept for the answer", "average turn 17,868 tokens in and out"),
-        ),
-        ("ctrl+p", CommandPalette, ("Search for commands…", "tokens (Ctrl+T)")),
-    ],
-    ids=["help", "tokens", "palette"],
+OVER = (
+    ("help", "f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
+    ("palette", "ctrl+p", CommandPalette, ("Search for commands…", "tokens (Ctrl+T)")),
 )
-def test_what_lies_over_the_panes(
-    services: Services,
-    key: str,
-    kind: type[Screen[Any]],
-    words: tuple[str, ...],
-    pictures: Pictures,
-    monkeypatch: pytest.MonkeyPatch,
+"""What a key puts over the panes."""
+
+
+async def test_what_lies_over_the_panes(
+    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async with demo(services, monkeypatch).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        main = main_screen(pilot.app)
+        main.query_one("#panes").visible = False
+        for name, key, kind, words in OVER:
+            await pilot.press(key)
+            await until(lambda kind=kind: isinstance(pilot.app.screen, kind))  # type: ignore[misc]
+            for size in pictures.sizes:
+                await pictures.resize(pilot, size)
+                check_look(pilot.app, words)
+            await pictures.resize(pilot, (120, 40))
+            await pictures.compare_now(pilot, name, words)
+            await pilot.press("escape")
+            await until(lambda: pilot.app.screen is main)
+
+
+def test_a_report_over_the_panes(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         main_screen(pilot.app).query_one("#panes").visible = False
-        await pilot.press(key)
-        await until(lambda: isinstance(pilot.app.screen, kind))
+        await pilot.press("ctrl+t")
+        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
 
+    words = ("window 16,000 (policy), 4,000 kept for the answer", "average turn 17,868 tokens in and out")
     pictures.compare(demo(services, monkeypatch), act, words=words, size=(120, 40))

@@ -102,6 +102,7 @@ def test_a_file_opens_in_a_real_terminal_and_q_quits(talk: Path) -> None:
     assert b"Traceback" not in terminal.seen
 
 
+@pytest.mark.wide  # test_ending.py has one that is closed while a command runs
 def test_when_the_terminal_is_gone_the_program_ends(talk: Path) -> None:
     terminal = Terminal("open", str(talk))
     terminal.wait_for("The fixture opens")

@@ -31,25 +31,23 @@ async def test_a_question_shows_what_it_is_about_and_its_answers_with_their_keys
         assert "a key answers" in text
 
 
-@pytest.mark.parametrize(
-    ("key", "answer"),
-    [
-        ("y", "once"),
-        ("n", "no"),
-        ("c", "session rm -rf build"),
-        ("Y", "once"),
-    ],
-)
-async def test_while_nothing_is_typed_a_key_answers(key: str, answer: str) -> None:
+async def test_while_nothing_is_typed_a_key_answers() -> None:
     app = Host(said(("you", "go")))
+    given = []
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        app.question = ASKED
-        await settle(pilot)
-        assert app.pane.box.has_focus
-        await pilot.press(key)
-        await until(lambda: answers(app) == [(7, answer)])
-        assert app.pane.composer.text == ""
+        for number, (key, answer) in enumerate(
+            (("y", "once"), ("n", "no"), ("c", "session rm -rf build"), ("Y", "once"))
+        ):
+            app.question = ASKED._replace(number=number)
+            await settle(pilot)
+            assert app.pane.box.has_focus
+            await pilot.press(key)
+            given.append((number, answer))
+            await until(lambda: answers(app) == given)
+            assert app.pane.composer.text == ""
+            app.question = None
+            await settle(pilot)
 
 
 @pytest.mark.parametrize(("key", "answer"), [("C", "always rm -rf build"), ("v", "never")])
@@ -80,18 +78,22 @@ async def test_enter_after_a_key_gives_its_answer_without_a_pause(monkeypatch: p
         assert answers(app) == [(7, "once")]
 
 
-@pytest.mark.parametrize("message", ["Look at it first", "never mind", "can you", "very good", "Can you", "yes, but"])
-async def test_a_message_is_never_an_answer(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_is_never_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "PAUSE", 3600)  # nobody types that slowly
     app = Host(said(("you", "go")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        app.question = ASKED
-        await settle(pilot)
-        await pilot.press(*({" ": "space", ",": "comma"}.get(char, char) for char in message))
-        await settle(pilot)
-        assert answers(app) == []
-        assert app.pane.composer.text == message
+        for message in ("Look at it first", "never mind", "can you", "very good", "Can you", "yes, but"):
+            app.question = ASKED
+            await settle(pilot)
+            assert app.pane.box.has_focus
+            await pilot.press(*({" ": "space", ",": "comma"}.get(char, char) for char in message))
+            await settle(pilot)
+            assert answers(app) == []
+            assert app.pane.composer.text == message
+            app.pane.composer.clear()
+            app.question = None
+            await settle(pilot)
 
 
 @pytest.mark.long

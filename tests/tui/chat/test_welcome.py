@@ -57,7 +57,7 @@ async def found(screen: MainScreen) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], *(pytest.param(size, marks=pytest.mark.wide) for size in SIZES[1:])])
 async def test_an_empty_chat_says_what_to_do_and_what_there_is(
     size: tuple[int, int], services: Services, earlier: str
 ) -> None:

@@ -73,36 +73,41 @@ async def test_reports_are_read_over_the_panes(
         assert pilot.app.screen is screen
 
 
+COMPACTS = {
+    "sliding": "compacts from 89,601 tokens of events since the last compaction on (70 %), or every 5 turns",
+    "confirm": "compacts from 115,200 tokens of the last prompt on (90 %)",
+    "codex": "compacts from 89,601 tokens on (70 %)",
+    "layers": "does not compact by itself",
+}
+
+
 @requirement("sliding", "commands", "`/tokens` says when it compacts")
-@pytest.mark.parametrize(
-    ("policy", "said"),
-    [
-        ("sliding", "compacts from 89,601 tokens of events since the last compaction on (70 %), or every 5 turns"),
-        ("confirm", "compacts from 115,200 tokens of the last prompt on (90 %)"),
-        ("codex", "compacts from 89,601 tokens on (70 %)"),
-        ("layers", "does not compact by itself"),
-    ],
-)
 async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on_the_turns_left(
-    services: Services, project: Path, monkeypatch: pytest.MonkeyPatch, policy: str, said: str
+    services: Services, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("A", 2_000, 30)).play(monkeypatch)
-    async with program(services, SMALL, policy=policy) as (pilot, screen):
+    async with program(services, SMALL, policy="sliding") as (pilot, screen):
         screen.send_or_run(Send("one"))
         await settle(pilot)
         await until(
             lambda: screen.model.state.compaction is not None and screen.model.state.compaction.curve.turns == 1
         )
-        assert screen.model.state.compaction is not None
-        line = next_line(screen.model.state.compaction).plain
-        screen.run_command(REGISTRY["tokens"])
-        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
-        await pilot.press("y")
-        rows = dict(re.split(r" {2,}", row, maxsplit=1) for row in pilot.app.clipboard.splitlines())
-        assert rows["compaction"] == f"{policy} {said}"
-        assert rows["next"] == screen.model.state.compaction.next
-        assert rows["next"] in line
-        assert rows["window full"] == "not soon"
+        for policy, said in COMPACTS.items():
+            screen.model.switch_policy(policy)
+            await settle(pilot)
+            assert screen.model.state.compaction is not None
+            assert screen.model.state.compaction.policy == policy
+            line = next_line(screen.model.state.compaction).plain
+            screen.run_command(REGISTRY["tokens"])
+            await until(lambda: isinstance(pilot.app.screen, ReportScreen))
+            await pilot.press("y")
+            rows = dict(re.split(r" {2,}", row, maxsplit=1) for row in pilot.app.clipboard.splitlines())
+            assert rows["compaction"] == f"{policy} {said}"
+            assert rows["next"] == screen.model.state.compaction.next
+            assert rows["next"] in line
+            assert rows["window full"] == "not soon"
+            await pilot.press("escape")
+            await until(lambda: pilot.app.screen is screen)
 
 
 @pytest.mark.long
@@ -131,41 +136,32 @@ async def test_instructions_that_are_not_there_are_said_to_be_missing(services: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "letters", "value"),
-    [
-        ("policy", "lay", lambda screen: screen.model.state.status.policy == "layers"),
-        ("theme", "paper", lambda screen: screen.app.theme == "paper"),
-        ("model", "gpt-4.1-mini", lambda screen: "gpt-4.1-mini" in screen.model.state.status.model),
-        ("sessions", "second", lambda screen: screen.model.state.title == "the second"),
-    ],
-)
-async def test_a_list_is_narrowed_down_by_typing(services: Services, name: str, letters: str, value: object) -> None:
+async def test_a_list_can_be_left_and_is_narrowed_down_by_typing(services: Services) -> None:
     for title in ("the first", "the second", "the third"):
         services.store.create([UserMessage(title)], title=title).close()
-    async with program(services, SMALL) as (pilot, screen):
-        screen.run_command(REGISTRY[name])
-        await until(lambda: pilot.app.screen is not screen and bool(pilot.app.screen.query(Input)))
-        await pilot.pause()
-        field = pilot.app.screen.query_one(Input)
-        field.value = letters
-        await pilot.pause()
-        await pilot.press("down", "up", "enter")
-        await until(lambda: pilot.app.screen is screen)
-        await pilot.app.workers.wait_for_complete()
-        await settle(pilot)
-        assert callable(value)
-        assert value(screen)
-
-
-@pytest.mark.long
-async def test_a_list_can_be_left(services: Services) -> None:
     async with program(services, SMALL) as (pilot, screen):
         screen.run_command(REGISTRY["policy"])
         await until(lambda: pilot.app.screen is not screen)
         await pilot.press("escape")
         await settle(pilot)
-        assert screen.model.state.status.policy == "workbench"
+        state = screen.model.state
+        assert (state.status.policy, pilot.app.theme, state.title) == ("workbench", "ink", "the third")
+        for name, letters in (("policy", "lay"), ("theme", "paper"), ("model", "gpt-4.1-mini"), ("sessions", "second")):
+            screen.run_command(REGISTRY[name])
+            await until(lambda: pilot.app.screen is not screen and bool(pilot.app.screen.query(Input)))
+            await pilot.pause()
+            field = pilot.app.screen.query_one(Input)
+            field.value = letters
+            await pilot.pause()
+            await pilot.press("down", "up", "enter")
+            await until(lambda: pilot.app.screen is screen)
+            await pilot.app.workers.wait_for_complete()
+            await settle(pilot)
+            status = screen.model.state.status
+            assert status.policy == ("workbench" if name == "sessions" else "layers"), name
+            assert name != "model" or "gpt-4.1-mini" in status.model
+        assert pilot.app.theme == "paper"
+        assert screen.model.state.title == "the second"
 
 
 async def test_arguments_are_checked(services: Services) -> None:
@@ -203,20 +199,16 @@ async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pyte
         assert standing.pinned
 
 
-@pytest.mark.parametrize(
-    ("name", "refusal"),
-    [("語" * 300, "cannot be written"), ("~nobody-here/talk.jsonl", "there is no folder ~nobody-here")],
-    ids=["too long", "no such user"],
-)
-async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(
-    services: Services, name: str, refusal: str
-) -> None:
+async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(services: Services) -> None:
     services.store.create([UserMessage("kept")], title="talk").close()
-    new_file(name)
+    names = (("語" * 300, "cannot be written"), ("~nobody-here/talk.jsonl", "there is no folder ~nobody-here"))
     async with program(services, SMALL) as (pilot, screen):
-        for command, says in (("export", refusal), ("open", "no session")):
-            screen.send_or_run(Send(f"/{command} {name}"))
-            await until(lambda says=says: says in told(pilot.app))  # type: ignore[misc]
+        for name, refusal in names:
+            new_file(name)
+            for command, says in (("export", refusal), ("open", "no session")):
+                pilot.app.clear_notifications()
+                screen.send_or_run(Send(f"/{command} {name}"))
+                await until(lambda says=says: says in told(pilot.app))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])

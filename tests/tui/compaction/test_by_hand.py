@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from textual.pilot import Pilot
 
 from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
-from tui.play import Script, answer, settle, shown, told, top, typed, until
+from tui.play import Script, answer, settle, shown, told, typed, until
 from tui.screens.looking import seen
 from workbench.compaction import compactor, progress
 from workbench.compaction.facts import collect_facts
@@ -44,33 +45,24 @@ async def asked(pilot: Pilot[Any], key: str = "c") -> PreviewScreen:
     return found
 
 
-@pytest.mark.long
-@requirement(
-    "confirm",
-    "commands",
-    "the user can compact at any time, whatever the utilisation; the usage is shown with the question",
-)
-async def test_the_keys_work_in_the_composer_and_ask_with_the_figures(services: Services) -> None:
-    async with on_screen(services) as (pilot, screen):
-        await pilot.press("h", "i")
-        for key in ("ctrl+g", "f8", "shift+f8"):
-            await asked(pilot, key)
-            text = shown(pilot.app)
-            assert f"({screen.model.state.status.tokens:,}/20,000 tokens). Compact conversation?" in text
-            for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "cached tokens"):
-                assert figure in text
-            await pilot.press("escape")
-            await settle(pilot)
-            assert pilot.app.screen is screen
-            assert screen.chat.composer.text == "hi"
-            assert made(screen) == 0
+async def check_the_keys_in_the_composer(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """They ask with the figures."""
+    await pilot.press("h", "i")
+    for key in ("ctrl+g", "f8", "shift+f8"):
+        await asked(pilot, key)
+        text = shown(pilot.app)
+        assert f"({screen.model.state.status.tokens:,}/20,000 tokens). Compact conversation?" in text
+        for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "cached tokens"):
+            assert figure in text
+        await pilot.press("escape")
+        await settle(pilot)
+        assert pilot.app.screen is screen
+        assert screen.chat.composer.text == "hi"
+        assert made(screen) == 0
 
 
-@pytest.mark.long
-async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "EVERY", 5)
+async def check_how_far_the_figures_are(pilot: Pilot[Any], screen: MainScreen, patch: pytest.MonkeyPatch) -> None:
+    """The question shows it, and Esc stops them."""
     go_on, ended = threading.Event(), threading.Event()
 
     def held(setup: Any, plan: Any, events: Any, trigger: Any, tell: progress.ReportProgress) -> Any:
@@ -84,48 +76,64 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
         finally:
             ended.set()
 
-    monkeypatch.setattr(compactor, "select_for", held)
-    async with on_screen(services) as (pilot, screen):
-        await pilot.press("f8")
-        await until(lambda: "preview: reading 10 of " in shown(pilot.app))
-        await pilot.press("escape")
-        await until(lambda: pilot.app.screen is screen)
-        go_on.set()
-        await until(ended.is_set)
-        await rest(pilot)
-        assert screen.model.state.compaction is not None
-        assert screen.model.state.compaction.running is None
-        assert made(screen) == 0
+    patch.setattr(compactor, "select_for", held)
+    await pilot.press("f8")
+    await until(lambda: "preview: reading 10 of " in shown(pilot.app))
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is screen)
+    go_on.set()
+    await until(ended.is_set)
+    await rest(pilot)
+    assert screen.model.state.compaction is not None
+    assert screen.model.state.compaction.running is None
+    assert made(screen) == 0
 
 
-@pytest.mark.long
-async def test_a_compaction_shows_how_much_it_has_read(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    Script(answer(SUMMARY)).play(monkeypatch)
-    monkeypatch.setattr(progress, "EVERY", 5)
+async def check_the_stage_before_it_is_on_the_screen(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """It can be read."""
+    preview = PreviewScreen(screen)
+    assert preview.stage == "working"
+    await pilot.app.push_screen(preview)
+    await until(lambda: preview.stage == "look")
+    assert preview.reader.display
+    assert not preview.editor.display
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is screen)
+
+
+async def check_how_much_is_read(pilot: Pilot[Any], screen: MainScreen, patch: pytest.MonkeyPatch) -> None:
+    """A compaction shows it."""
     go_on = threading.Event()
 
     def held(items: Any, *more: Any) -> Any:
         return collect_facts((item for at, item in enumerate(items) if at != 11 or go_on.wait()), *more)
 
-    monkeypatch.setattr(compactor, "collect_facts", held)
-    async with on_screen(services) as (pilot, screen):
-        screen.run_by_name("digest")
-        await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
-        await pilot.press("y")
-        await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
-        go_on.set()
-        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        await rest(pilot)
+    patch.setattr(compactor, "collect_facts", held)
+    screen.run_by_name("digest")
+    await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
+    await pilot.press("y")
+    await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
+    go_on.set()
+    await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+    await rest(pilot)
 
 
-async def test_the_stage_of_a_preview_can_be_read_before_it_is_on_the_screen(services: Services) -> None:
+@pytest.mark.long
+@requirement(
+    "confirm",
+    "commands",
+    "the user can compact at any time, whatever the utilisation; the usage is shown with the question",
+)
+async def test_it_is_asked_from_the_composer_with_figures_that_show_how_far_they_are(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 5)
     async with on_screen(services) as (pilot, screen):
-        preview = PreviewScreen(screen)
-        assert preview.stage == "working"
-        await pilot.app.push_screen(preview)
-        await until(lambda: preview.stage == "look")
-        assert preview.reader.display
-        assert not preview.editor.display
+        await check_the_keys_in_the_composer(pilot, screen)
+        with monkeypatch.context() as patch:
+            await check_how_far_the_figures_are(pilot, screen, patch)
+        await check_the_stage_before_it_is_on_the_screen(pilot, screen)
+        await check_how_much_is_read(pilot, screen, monkeypatch)
 
 
 @requirement("confirm", "commands", "after a yes the summary is shown")
@@ -193,62 +201,54 @@ async def test_without_a_model_by_key_button_and_command(services: Services, mon
         assert not script.requests
 
 
-@pytest.mark.long
-async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    gates = [threading.Event(), threading.Event()]
-    Script([gates[0], *answer(SUMMARY)], [gates[1], *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(services) as (pilot, screen):
-        await asked(pilot)
-        await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
+async def check_every_key_of_the_pane(pilot: Pilot[Any]) -> None:
+    """All that compact show the same preview."""
+    pages = []
+    for key in ("c", "enter", "D"):
+        found = await asked(pilot, key)
+        assert found.stage == "look"
+        pages.append([row for row in found.figures.rows if row[0] in ("summarises", "keeps", "prompt cache")])
         await pilot.press("escape")
         await rest(pilot)
-        gates[0].set()
-        assert pilot.app.screen is screen
-        assert made(screen) == 0
-        assert "stopped; nothing was changed" in told(pilot.app)
-        await asked(pilot)
-        await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
-        await pilot.press("b")
-        await pilot.pause()
-        assert pilot.app.screen is screen
-        assert "⟳ compacting: asking scripted" in shown(pilot.app), "the panel shows how far it is"
-        gates[1].set()
-        await rest(pilot)
-        assert made(screen) == 1
-        assert pilot.app.screen is screen
-        assert f"→ {screen.model.state.status.tokens:,} of 20,000 tokens" in told(pilot.app)
+    assert pages[0] == pages[1] == pages[2]
 
 
-@pytest.mark.long
-async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = threading.Event()
-    Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(services) as (pilot, screen):
-        await asked(pilot)
-        await pilot.press("y")
-        await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
-        await pilot.press("b", "escape")
-        await rest(pilot)
-        gate.set()
-        assert made(screen) == 0
-        assert screen.model.state.compaction is not None
-        assert screen.model.state.compaction.running is None
+async def check_that_the_panel_stops_one(pilot: Pilot[Any], screen: MainScreen, gate: threading.Event) -> None:
+    await asked(pilot)
+    await pilot.press("y")
+    await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
+    await pilot.press("b", "escape")
+    await rest(pilot)
+    gate.set()
+    assert made(screen) == 0
+    assert screen.model.state.compaction is not None
+    assert screen.model.state.compaction.running is None
 
 
-@pytest.mark.long
-async def test_where_there_is_nothing_to_compact_it_can_only_be_left(services: Services) -> None:
-    async with panel(services, ref="") as (pilot, screen):
-        await asked(pilot)
-        assert "nothing to compact: the conversation is empty" in shown(pilot.app)
-        assert "Compact conversation?" not in shown(pilot.app), "there is nothing to ask"
-        await pilot.press("y", "enter", "d")
-        await rest(pilot)
-        assert isinstance(top(pilot), PreviewScreen)
-        await pilot.press("escape")
-        await rest(pilot)
-        assert top(pilot) is screen
+async def check_that_it_is_stopped_or_goes_on(
+    pilot: Pilot[Any], screen: MainScreen, gates: Sequence[threading.Event]
+) -> None:
+    await asked(pilot)
+    await pilot.press("y")
+    await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
+    await pilot.press("escape")
+    await rest(pilot)
+    gates[0].set()
+    assert pilot.app.screen is screen
+    assert made(screen) == 0
+    assert "stopped; nothing was changed" in told(pilot.app)
+    await asked(pilot)
+    await pilot.press("y")
+    await until(lambda: isinstance(pilot.app.screen, ProgressDialog) and "asking scripted" in shown(pilot.app))
+    await pilot.press("b")
+    await pilot.pause()
+    assert pilot.app.screen is screen
+    assert "⟳ compacting: asking scripted" in shown(pilot.app), "the panel shows how far it is"
+    gates[1].set()
+    await rest(pilot)
+    assert made(screen) == 1
+    assert pilot.app.screen is screen
+    assert f"→ {screen.model.state.status.tokens:,} of 20,000 tokens" in told(pilot.app)
 
 
 @pytest.mark.long
@@ -258,19 +258,14 @@ async def test_where_there_is_nothing_to_compact_it_can_only_be_left(services: S
     "compacting by hand is rejected: automation is better",
     decided="both exist; `/compact` shows what it would do, and asks",
 )
-async def test_every_key_of_the_pane_that_compacts_shows_the_same_preview(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Script().play(monkeypatch)
-    async with panel(services) as (pilot, _):
-        pages = []
-        for key in ("c", "enter", "D"):
-            found = await asked(pilot, key)
-            assert found.stage == "look"
-            pages.append([row for row in found.figures.rows if row[0] in ("summarises", "keeps", "prompt cache")])
-            await pilot.press("escape")
-            await rest(pilot)
-        assert pages[0] == pages[1] == pages[2]
+async def test_it_is_looked_at_stopped_or_left_to_go_on(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *others = [threading.Event() for _ in range(3)]
+    Script(*([gate, *answer(SUMMARY)] for gate in (first, *others))).play(monkeypatch)
+    async with panel(services) as (pilot, screen):
+        await check_every_key_of_the_pane(pilot)
+        await check_that_the_panel_stops_one(pilot, screen, first)
+        pilot.app.clear_notifications()
+        await check_that_it_is_stopped_or_goes_on(pilot, screen, others)
 
 
 @pytest.mark.long
@@ -343,29 +338,29 @@ def mode(screen: MainScreen) -> str:
     return screen.model.state.compaction.mode if screen.model.state.compaction else ""
 
 
-async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -> None:
-    async with panel(services) as (pilot, screen):
-        await pilot.press("M")
-        await rest(pilot)
-        await pilot.press(*"auto", "enter")
-        await rest(pilot)
-        assert mode(screen) == "auto"
-        assert "mode auto" in shown(pilot.app)
-        screen.model.switch_policy("layers")
-        await rest(pilot)
-        assert screen.model.state.compaction is not None
-        assert screen.model.state.compaction.policy == "layers"
-        assert "mode auto" in shown(pilot.app), "what was chosen for the session stays"
-        screen.post_message(RunCommand("mode", "sometimes"))
-        await rest(pilot)
-        assert "expected one of auto, confirm, manual, off" in told(pilot.app)
-        screen.post_message(RunCommand("mode", "off"))
-        await rest(pilot)
-        assert mode(screen) == "off"
+async def check_mode_and_policy(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """They are switched from the panel."""
+    await pilot.press("M")
+    await rest(pilot)
+    await pilot.press(*"auto", "enter")
+    await rest(pilot)
+    assert mode(screen) == "auto"
+    assert "mode auto" in shown(pilot.app)
+    screen.model.switch_policy("layers")
+    await rest(pilot)
+    assert screen.model.state.compaction is not None
+    assert screen.model.state.compaction.policy == "layers"
+    assert "mode auto" in shown(pilot.app), "what was chosen for the session stays"
+    screen.post_message(RunCommand("mode", "sometimes"))
+    await rest(pilot)
+    assert "expected one of auto, confirm, manual, off" in told(pilot.app)
+    screen.post_message(RunCommand("mode", "off"))
+    await rest(pilot)
+    assert mode(screen) == "off"
 
 
 @requirement("sliding", "commands", "a command of the screen shows the state of compaction")
-async def test_the_status_command_shows_triggers_history_and_metrics(services: Services) -> None:
+async def test_the_panel_shows_triggers_history_and_metrics_and_switches_mode_and_policy(services: Services) -> None:
     async with panel(services, (110, 40)) as (pilot, screen):
         await pilot.press("i")
         await rest(pilot)
@@ -377,3 +372,4 @@ async def test_the_status_command_shows_triggers_history_and_metrics(services: S
         screen.post_message(RunCommand("compactions", "x"))
         await rest(pilot)
         assert "expected the number of an event" in told(pilot.app)
+        await check_mode_and_policy(pilot, screen)

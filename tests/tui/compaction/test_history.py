@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -24,19 +22,13 @@ from workbench.tui.messages import RunCommand, Send
 pytestmark = pytest.mark.usefixtures("project")
 
 
-@asynccontextmanager
-async def history(
-    services: Services, seq: str = "", size: tuple[int, int] = (110, 28)
-) -> AsyncIterator[tuple[Pilot[Any], MainScreen, HistoryScreen]]:
-    """The history of three compactions."""
-    with services.store.create(nested()) as session:
-        ref = session.id
-    async with panel(services, size, ref) as (pilot, main):
-        main.post_message(RunCommand("compactions", seq))
-        await rest(pilot)
-        found = pilot.app.screen
-        assert isinstance(found, HistoryScreen)
-        yield pilot, main, found
+async def history(pilot: Pilot[Any], main: MainScreen, seq: str = "") -> HistoryScreen:
+    """The history of the session's compactions, on the screen."""
+    main.post_message(RunCommand("compactions", seq))
+    await rest(pilot)
+    found = pilot.app.screen
+    assert isinstance(found, HistoryScreen)
+    return found
 
 
 def marked(found: HistoryScreen) -> int:
@@ -44,61 +36,73 @@ def marked(found: HistoryScreen) -> int:
     return entry.event.seq if entry is not None else 0
 
 
+async def check_the_tree(pilot: Pilot[Any], found: HistoryScreen) -> None:
+    """It begins with the newest."""
+    assert marked(found) == 50
+    text = shown(pilot.app)
+    for line in ("◇ #50", "◆ #44", "└ ▪ #33", "undone by #51", "replaced by #44"):
+        assert line in text
+    await pilot.press("down")
+    await rest(pilot)
+    assert marked(found) == 44
+    assert "request 45,000 → 6,900" in shown(pilot.app)
+
+
+async def check_what_was_lost(pilot: Pilot[Any], screen: MainScreen, found: HistoryScreen) -> None:
+    """It leads to where it came from."""
+    await pilot.press("down", "down", "enter")
+    await rest(pilot)
+    assert found.facts.has_focus
+    assert "lost" in str(found.facts.border_title)
+    line = str(found.facts.get_option_at_index(0).prompt)
+    await pilot.press("enter")
+    await rest(pilot)
+    assert pilot.app.screen is screen
+    item = screen.query_one(RowsView).item
+    assert item is not None
+    assert line.endswith(f"event {item.seq}")
+
+
+async def check_undo_and_redo(pilot: Pilot[Any], screen: MainScreen, found: HistoryScreen) -> None:
+    """Each is undone and brought back by its own."""
+    await pilot.press("down", "u")
+    await seen(pilot, "undo compaction #44", "Undone: ", " sent whole", " of 20,000 tokens")
+    await pilot.press("escape")
+    await rest(pilot)
+    assert "undid" not in told(pilot.app), "it was only asked"
+    await pilot.press("u")
+    await seen(pilot, "Undone: ")
+    await pilot.press("y")
+    await rest(pilot)
+    assert marked(found) == 44
+    assert "undid compaction #44" in told(pilot.app)
+    assert "compaction #33 is active again" in told(pilot.app)
+    assert " → " in told(pilot.app)
+    await pilot.press("U")
+    await rest(pilot)
+    assert "redid compaction #44" in told(pilot.app)
+    screen.model.revert("all")
+    await rest(pilot)
+    assert screen.model.state.compaction is not None
+    assert screen.model.state.compaction.metrics.by_status["reverted"] == screen.model.state.compaction.metrics.made
+    await pilot.press("u")
+    await rest(pilot)
+    assert "was undone already" in told(pilot.app)
+
+
 @pytest.mark.long
-async def test_the_tree_begins_with_the_newest_or_the_one_that_was_named(services: Services) -> None:
-    async with history(services) as (pilot, _, found):
-        assert marked(found) == 50
-        text = shown(pilot.app)
-        for line in ("◇ #50", "◆ #44", "└ ▪ #33", "undone by #51", "replaced by #44"):
-            assert line in text
-        await pilot.press("down")
-        await rest(pilot)
-        assert marked(found) == 44
-        assert "request 45,000 → 6,900" in shown(pilot.app)
-    async with history(services, "33") as (_, _, found):
-        assert marked(found) == 33
-
-
-async def test_each_is_undone_and_brought_back_by_its_own(services: Services) -> None:
-    async with history(services) as (pilot, screen, found):
-        await pilot.press("down", "u")
-        await seen(pilot, "undo compaction #44", "Undone: ", " sent whole", " of 20,000 tokens")
+async def test_the_history_is_looked_through_and_each_compaction_undone_and_redone(services: Services) -> None:
+    with services.store.create(nested()) as session:
+        ref = session.id
+    async with panel(services, (110, 28), ref) as (pilot, main):
+        await check_the_tree(pilot, await history(pilot, main))
         await pilot.press("escape")
         await rest(pilot)
-        assert "undid" not in told(pilot.app), "it was only asked"
-        await pilot.press("u")
-        await seen(pilot, "Undone: ")
-        await pilot.press("y")
+        assert marked(await history(pilot, main, "33")) == 33, "the one that was named"
+        await pilot.press("escape")
         await rest(pilot)
-        assert marked(found) == 44
-        assert "undid compaction #44" in told(pilot.app)
-        assert "compaction #33 is active again" in told(pilot.app)
-        assert " → " in told(pilot.app)
-        await pilot.press("U")
-        await rest(pilot)
-        assert "redid compaction #44" in told(pilot.app)
-        screen.model.revert("all")
-        await rest(pilot)
-        assert screen.model.state.compaction is not None
-        assert screen.model.state.compaction.metrics.by_status["reverted"] == screen.model.state.compaction.metrics.made
-        await pilot.press("u")
-        await rest(pilot)
-        assert "was undone already" in told(pilot.app)
-
-
-async def test_what_was_lost_leads_to_where_it_came_from(services: Services) -> None:
-    async with history(services) as (pilot, screen, found):
-        await pilot.press("down", "down", "enter")
-        await rest(pilot)
-        assert found.facts.has_focus
-        assert "lost" in str(found.facts.border_title)
-        line = str(found.facts.get_option_at_index(0).prompt)
-        await pilot.press("enter")
-        await rest(pilot)
-        assert pilot.app.screen is screen
-        item = screen.query_one(RowsView).item
-        assert item is not None
-        assert line.endswith(f"event {item.seq}")
+        await check_what_was_lost(pilot, main, await history(pilot, main))
+        await check_undo_and_redo(pilot, main, await history(pilot, main))
 
 
 @pytest.mark.long

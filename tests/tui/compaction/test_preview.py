@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("project")
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> Script:
     """A model that summarises."""
-    made = Script(answer(SUMMARY), answer(SUMMARY))
+    made = Script(*[answer(SUMMARY)] * 2)
     made.play(monkeypatch)
     return made
 
@@ -60,49 +60,192 @@ async def summaries(screen: MainScreen) -> list[str]:
     return [event.body.summary for event in events if isinstance(event.body, Compaction)]
 
 
-@pytest.mark.long
-async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Services, model: Script) -> None:
-    async with panel(services) as (pilot, screen):
-        await preview(pilot)
-        text = shown(pilot.app)
-        assert "nothing has been asked or changed yet" in text
-        assert "facts         a summary without a model keeps all 13; the draft shows what scripted would lose" in text
-        assert "18 items with 4,224 tokens, events 3 to 31" in text
-        assert f" of {screen.model.state.status.tokens:,} tokens" in text
-        assert "kept            3  user" in text
-        called = next(line for line in text.splitlines() if "summarised      4  run_command()" in line)
-        assert called.rstrip().endswith("Bash pytest tests/test_1.py"), "told in the line that the context has for it"
-        assert not model.requests
+async def discarded(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """Leave a draft, and say that it may be lost."""
+    await pilot.press("escape")
+    await rest(pilot)
+    await pilot.press("y")
+    await rest(pilot)
+    assert top(pilot) is screen
+
+
+async def check_what_would_be_summarised(pilot: Pilot[Any], screen: MainScreen, model: Script) -> None:
+    """It is shown, and nobody is asked."""
+    await preview(pilot)
+    text = shown(pilot.app)
+    assert "nothing has been asked or changed yet" in text
+    assert "facts         a summary without a model keeps all 13; the draft shows what scripted would lose" in text
+    assert "18 items with 4,224 tokens, events 3 to 31" in text
+    assert f" of {screen.model.state.status.tokens:,} tokens" in text
+    assert "kept            3  user" in text
+    called = next(line for line in text.splitlines() if "summarised      4  run_command()" in line)
+    assert called.rstrip().endswith("Bash pytest tests/test_1.py"), "told in the line that the context has for it"
+    assert not model.requests
+    await pilot.press("escape")
+    await rest(pilot)
+    assert top(pilot) is screen
+
+
+async def check_discarding(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """It asks, unless the draft cost nothing."""
+    found = await drafted(pilot, "d")
+    await pilot.press("escape")
+    await rest(pilot)
+    assert top(pilot) is screen, "a digest nobody touched is made again in no time"
+    found = await drafted(pilot, "d")
+    await pilot.press("x")
+    for key in ("escape", "enter", "n"):
         await pilot.press("escape")
         await rest(pilot)
-        assert top(pilot) is screen
+        assert isinstance(top(pilot), ConfirmDialog)
+        assert "and your changes" in shown(pilot.app)
+        await pilot.press(key)
+        await rest(pilot)
+        assert top(pilot) is found
+        assert found.editor.text.startswith("x")
+    await pilot.press("escape")
+    await rest(pilot)
+    await pilot.press("y")
+    await rest(pilot)
+    assert top(pilot) is screen
+    assert not await summaries(screen)
+
+
+async def check_discarding_the_model_s_own(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """That is not done unasked either."""
+    await drafted(pilot)
+    await pilot.press("escape")
+    await rest(pilot)
+    assert isinstance(top(pilot), ConfirmDialog)
+    line = top(pilot).query_one(ButtonLine)
+    await pilot.click(line, offset=(line.lines(60)[0].plain.index("y discard"), 0))
+    await rest(pilot)
+    assert top(pilot) is screen
+
+
+async def check_chosen_things(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """They alone are put back, and their source can be read."""
+    found = await drafted(pilot)
+    await pilot.press("tab")
+    await rest(pilot)
+    assert found.facts.has_focus
+    await pilot.press("space", "down", "space")
+    assert [fact.text for fact in found.facts.chosen] == ["tests/test_1.py", "tests/test_3.py"]
+    assert shown(pilot.app).count("[x] lost") == 2
+    await pilot.press("o")
+    await rest(pilot)
+    assert isinstance(pilot.app.screen, BoxedText)
+    assert "pytest tests/test_4.py" in shown(pilot.app)
+    await pilot.press("escape", "ctrl+l")
+    await until(lambda: "10 lost, 3 kept" in shown(pilot.app))
+    assert "path: tests/test_3.py" in found.editor.text
+    assert "ValueError" not in found.editor.text
+    await discarded(pilot, screen)
+
+
+async def check_stopping(pilot: Pilot[Any], screen: MainScreen, model: Script) -> None:
+    """A draft that is being written can be stopped."""
+    gate = threading.Event()
+    model.answers = [[gate, *answer(SUMMARY)]]
+    found = await preview(pilot)
+    await pilot.press("enter")
+    await until(lambda: "⟳ drafting: asking scripted" in shown(pilot.app))
+    await pilot.press("escape")
+    await rest(pilot)
+    gate.set()
+    assert found.stage == "look"
+    assert "stopped; nothing was changed" in shown(pilot.app)
+    assert not await summaries(screen)
+    await pilot.press("escape")
+    await rest(pilot)
+    assert top(pilot) is screen
+
+
+async def check_hostile_summary(pilot: Pilot[Any], screen: MainScreen, model: Script) -> None:
+    """What a terminal would act on never gets into the editor."""
+    model.answers = [answer("red \x1b[31mtext [/b] and\ttab")]
+    found = await drafted(pilot)
+    assert found.editor.text == "red ␛[31mtext [/b] and  tab"
+    await discarded(pilot, screen)
+
+
+async def check_that_the_digest_stands_in(pilot: Pilot[Any], screen: MainScreen, model: Script) -> None:
+    """Where the model fails; and it says why."""
+    model.answers = [[ModelFailure("authentication", "no such model")]]
+    await drafted(pilot)
+    assert "by digest" in shown(pilot.app)
+    assert "no such model" in shown(pilot.app)
+    await pilot.press("escape")
+    await rest(pilot)
+    assert top(pilot) is screen
+
+
+async def check_a_draft_whose_session_is_gone(pilot: Pilot[Any], screen: MainScreen, model: Script) -> None:
+    """A change of it is refused with a notice."""
+
+    async def forget(work: SessionWorker) -> None:
+        work.drafts._previewed = None  # as when another session was opened
+
+    model.answers = [answer(SUMMARY)]
+    found = await drafted(pilot)
+    await screen.model.call_session(lambda work: partial(forget, work))
+    found.editor.load_text("another text")
+    await until(lambda: CHANGED in told(pilot.app))
+    assert latest_report() is None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [(60, 15), (40, 12)])
-async def test_a_small_terminal_shows_the_keys_and_what_was_lost(services: Services, size: tuple[int, int]) -> None:
-    async with panel(services, size) as (pilot, _):
+async def test_a_preview_is_looked_at_drafted_stopped_and_discarded(services: Services, model: Script) -> None:
+    async with panel(services) as (pilot, screen):
+        await check_what_would_be_summarised(pilot, screen, model)
+        await check_discarding(pilot, screen)
+        await check_discarding_the_model_s_own(pilot, screen)
+        await check_chosen_things(pilot, screen)
+        for check in (
+            check_stopping,
+            check_hostile_summary,
+            check_that_the_digest_stands_in,
+            check_a_draft_whose_session_is_gone,
+        ):
+            await check(pilot, screen, model)
+        assert not await summaries(screen)
+
+
+@pytest.mark.long
+async def test_a_small_terminal_shows_the_keys_and_what_was_lost(services: Services) -> None:
+    small, smaller = (60, 15), (40, 12)
+    async with panel(services, small) as (pilot, _):
         found = await preview(pilot)
-        assert "Enter make the draft" in shown(pilot.app)
+        for size in (small, smaller):
+            await pilot.resize_terminal(*size)
+            await rest(pilot)
+            assert "Enter make the draft" in shown(pilot.app)
         await pilot.press("enter")
         await until(lambda: found.stage == "draft")
-        await rest(pilot)
-        text = shown(pilot.app)
-        assert "12 lost, 1 kept" in text
-        assert "[ ] lost path tests/test_1.py" in text
-        assert "Ctrl+S accept" in text
-        assert "Esc discard" in text
-        assert "## Goal" in text, "and a line of the summary"
+        for size in (smaller, small):
+            await pilot.resize_terminal(*size)
+            await rest(pilot)
+            text = shown(pilot.app)
+            assert "12 lost, 1 kept" in text
+            assert "[ ] lost path tests/test_1.py" in text
+            assert "Ctrl+S accept" in text
+            assert "Esc discard" in text
+            assert "## Goal" in text, "and a line of the summary"
 
 
 @pytest.mark.long
-async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Services) -> None:
+async def test_a_draft_is_edited_with_live_figures_refused_when_empty_and_accepted(services: Services) -> None:
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         assert found.editor.has_focus
         assert f"request  {screen.model.state.status.tokens:,} → " in shown(pilot.app)
         assert "facts    keeps 1 of 13, loses 12: tests/test_1.py, " in shown(pilot.app), "what is lost comes first"
         assert "12 lost, 1 kept" in shown(pilot.app)
+        found.editor.load_text("")
+        await pilot.press("ctrl+s")
+        await until(lambda: "not accepted: the summary is empty" in shown(pilot.app))
+        assert found.stage == "draft"
+        found.editor.load_text(SUMMARY)
         found.editor.move_cursor(found.editor.document.end)
         await pilot.press("space", *"abc1232")
         await until(lambda: "11 lost, 2 kept" in shown(pilot.app))
@@ -129,25 +272,6 @@ async def test_one_key_puts_all_lost_things_back_and_undo_takes_that_back(servic
         assert "ValueError" in summary, "what is accepted is what is on the screen"
 
 
-async def test_chosen_things_alone_are_put_back_and_their_source_can_be_read(services: Services) -> None:
-    async with panel(services) as (pilot, _):
-        found = await drafted(pilot)
-        await pilot.press("tab")
-        await rest(pilot)
-        assert found.facts.has_focus
-        await pilot.press("space", "down", "space")
-        assert [fact.text for fact in found.facts.chosen] == ["tests/test_1.py", "tests/test_3.py"]
-        assert shown(pilot.app).count("[x] lost") == 2
-        await pilot.press("o")
-        await rest(pilot)
-        assert isinstance(pilot.app.screen, BoxedText)
-        assert "pytest tests/test_4.py" in shown(pilot.app)
-        await pilot.press("escape", "ctrl+l")
-        await until(lambda: "10 lost, 3 kept" in shown(pilot.app))
-        assert "path: tests/test_3.py" in found.editor.text
-        assert "ValueError" not in found.editor.text
-
-
 async def test_escape_leaves_a_draft_that_cost_nothing_and_was_not_touched(services: Services) -> None:
     async with panel(services, ref=stored(services, model="rehearsal")) as (pilot, screen):
         found = await drafted(pilot)
@@ -157,97 +281,22 @@ async def test_escape_leaves_a_draft_that_cost_nothing_and_was_not_touched(servi
         assert top(pilot) is screen
 
 
-async def test_discarding_asks_unless_it_cost_nothing(services: Services) -> None:
-    async with panel(services) as (pilot, screen):
-        found = await drafted(pilot, "d")
-        await pilot.press("escape")
-        await rest(pilot)
-        assert top(pilot) is screen, "a digest nobody touched is made again in no time"
-        found = await drafted(pilot, "d")
-        await pilot.press("x")
-        for key in ("escape", "enter", "n"):
-            await pilot.press("escape")
-            await rest(pilot)
-            assert isinstance(top(pilot), ConfirmDialog)
-            assert "and your changes" in shown(pilot.app)
-            await pilot.press(key)
-            await rest(pilot)
-            assert top(pilot) is found
-            assert found.editor.text.startswith("x")
-        await pilot.press("escape")
-        await rest(pilot)
-        await pilot.press("y")
-        await rest(pilot)
-        assert top(pilot) is screen
-        assert not await summaries(screen)
-
-
-async def test_the_model_s_own_draft_is_not_discarded_unasked_either(services: Services) -> None:
-    async with panel(services) as (pilot, screen):
-        await drafted(pilot)
-        await pilot.press("escape")
-        await rest(pilot)
-        assert isinstance(top(pilot), ConfirmDialog)
-        line = top(pilot).query_one(ButtonLine)
-        await pilot.click(line, offset=(line.lines(60)[0].plain.index("y discard"), 0))
-        await rest(pilot)
-        assert top(pilot) is screen
-
-
-async def test_a_draft_that_is_being_written_can_be_stopped(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate = threading.Event()
-    Script([gate, *answer(SUMMARY)]).play(monkeypatch)
-    async with panel(services) as (pilot, screen):
-        found = await preview(pilot)
-        await pilot.press("enter")
-        await until(lambda: "⟳ drafting: asking scripted" in shown(pilot.app))
-        await pilot.press("escape")
-        await rest(pilot)
-        gate.set()
-        assert found.stage == "look"
-        assert "stopped; nothing was changed" in shown(pilot.app)
-        assert not await summaries(screen)
-
-
-async def test_where_the_model_fails_the_digest_stands_in_and_says_why(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Script([ModelFailure("authentication", "no such model")]).play(monkeypatch)
-    async with panel(services) as (pilot, _):
-        await drafted(pilot)
-        assert "by digest" in shown(pilot.app)
-        assert "no such model" in shown(pilot.app)
-
-
-async def test_what_must_not_stand_is_refused_and_stays_on_the_screen(services: Services) -> None:
-    async with panel(services) as (pilot, screen):
-        found = await drafted(pilot)
-        found.editor.load_text("")
-        await pilot.press("ctrl+s")
-        await until(lambda: "not accepted: the summary is empty" in shown(pilot.app))
-        assert found.stage == "draft"
-        found.editor.load_text("It was mended.")
-        await pilot.press("ctrl+s")
-        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        assert await summaries(screen) == ["It was mended."]
-
-
 async def test_where_there_is_nothing_to_preview_it_says_why(services: Services) -> None:
     async with panel(services, ref="") as (pilot, screen):
         found = await preview(pilot)
         assert found.stage == "refused"
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
-        await pilot.press("enter", "d", "ctrl+s", "ctrl+l")
+        assert "Compact conversation?" not in shown(pilot.app), "there is nothing to ask"
+        await pilot.press("y", "enter", "d", "ctrl+s", "ctrl+l")
         await rest(pilot)
         assert found.stage == "refused"
+        assert top(pilot) is found, "it can only be left"
         await pilot.press("escape")
         await rest(pilot)
         assert top(pilot) is screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.wide)])
 async def test_every_button_does_what_its_key_does(services: Services, size: tuple[int, int]) -> None:
     async with panel(services, size) as (pilot, screen):
         found = await preview(pilot)
@@ -278,7 +327,7 @@ async def test_every_button_does_what_its_key_does(services: Services, size: tup
         assert len(await summaries(screen)) == 1
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.wide)])
 async def test_a_summary_is_judged_before_it_is_accepted(
     services: Services, model: Script, size: tuple[int, int]
 ) -> None:
@@ -309,24 +358,3 @@ async def test_a_summary_is_judged_before_it_is_accepted(
         assert await score("J") == poor
         assert float(poor.partition(" %")[0]) < float(digest.partition(" %")[0])
         assert not await summaries(screen)
-
-
-async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Script(answer("red \x1b[31mtext [/b] and\ttab")).play(monkeypatch)
-    async with panel(services) as (pilot, _):
-        found = await drafted(pilot)
-        assert found.editor.text == "red ␛[31mtext [/b] and  tab"
-
-
-async def test_a_draft_that_is_edited_after_its_session_is_gone_is_refused_with_a_notice(services: Services) -> None:
-    async def forget(work: SessionWorker) -> None:
-        work.drafts._previewed = None  # as when another session was opened
-
-    async with panel(services) as (pilot, screen):
-        found = await drafted(pilot)
-        await screen.model.call_session(lambda work: partial(forget, work))
-        found.editor.load_text("another text")
-        await until(lambda: CHANGED in told(pilot.app))
-        assert latest_report() is None

@@ -11,27 +11,29 @@ from workbench.tui.main.header import Header
 pytestmark = pytest.mark.usefixtures("project")
 
 
-@pytest.mark.parametrize(
-    ("width", "parts"),
-    [
-        (160, ["Workbench  ~/src/bakery (main)  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "]),
-        (80, ["Workbench  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "]),
-        (50, ["F2 Chat  F3 Context  F4 Compaction "]),
-    ],
-)
-async def test_the_title_gets_the_room_that_the_rest_leaves(services: Services, width: int, parts: list[str]) -> None:
-    async with program(services, (width, 24)) as (pilot, screen):
-        screen.model.change_state(title="A penny short", read_only="it is a file", folder="~/src/bakery", branch="main")
-        await settle(pilot)
-        line = str(screen.query_one(Header).render())
-        assert all(part in line for part in parts), line
-        assert len(line) <= width
+PARTS = {
+    160: ["Workbench  ~/src/bakery (main)  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "],
+    80: ["Workbench  A penny short  read-only", " F2 Chat  F3 Context  F4 Compaction "],
+    50: ["F2 Chat  F3 Context  F4 Compaction "],
+}
+"""What is seen of the line at a width."""
 
 
-@pytest.mark.long
-async def test_of_a_long_path_the_end_is_kept(services: Services) -> None:
-    async with program(services, (80, 24)) as (pilot, screen):
-        screen.model.change_state(title="/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl")
+async def test_the_title_gets_the_room_that_the_rest_leaves_and_of_a_path_the_end_is_kept(services: Services) -> None:
+    async with program(services, (160, 24)) as (pilot, screen):
+        for width, parts in PARTS.items():
+            await pilot.resize_terminal(width, 24)
+            screen.model.change_state(
+                title="A penny short", read_only="it is a file", folder="~/src/bakery", branch="main"
+            )
+            await settle(pilot)
+            line = str(screen.query_one(Header).render())
+            assert all(part in line for part in parts), line
+            assert len(line) <= width
+        await pilot.resize_terminal(80, 24)
+        screen.model.change_state(
+            title="/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl", read_only="", folder="", branch=""
+        )
         await settle(pilot)
         assert "0b9c1f5e.jsonl" in str(screen.query_one(Header).render())
 

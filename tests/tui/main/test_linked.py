@@ -42,33 +42,63 @@ def row_seq(screen: MainScreen) -> int | None:
     return None if item is None else item.seq
 
 
+async def check_walking_the_rows(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """The message is shown in the chat, and the focus stays."""
+    if not screen.fitted.visible >= {"chat", "context"}:
+        await pilot.press("f5")
+    await pilot.press("f3")
+    await settle(pilot)
+    await pilot.press("home", "down", "down", "down")
+    item = screen.inspector.rows.item
+    assert item is not None
+    await until(lambda: chat_seq(screen) in (row_seq(screen), (row_seq(screen) or 0) - 1))
+    assert screen.focused is screen.inspector.rows
+    await pilot.press("end")
+    await until(lambda: chat_seq(screen) == row_seq(screen))
+    assert screen.chat.view.following, "who looks at the end goes on following it"
+
+
+async def check_walking_the_chat(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """The row of the result is shown, and the focus stays."""
+    screen.chat.view.focus()
+    await settle(pilot)
+    await pilot.press("g", "j")
+    await until(lambda: row_seq(screen) == screen.chat.view._counterpart())
+    assert row_seq(screen) is not None
+    assert screen.inspector.rows.item is not None
+    assert screen.inspector.rows.item.kind == "tool_result"
+    assert screen.focused is screen.chat.view
+
+
+async def check_that_a_filter_stays(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """While the chat is walked."""
+    screen.inspector.row_list._filter("role:user")
+    await settle(pilot)
+    screen.inspector.mark_event(4)
+    await settle(pilot)
+    assert screen.inspector.row_list.wish.filter.text == "role:user"
+
+
+async def check_that_who_speaks_sees_it(pilot: Pilot[Any], screen: MainScreen) -> None:
+    """Wherever the chat stood."""
+    screen.chat.mark_event(1)
+    await settle(pilot)
+    assert not screen.chat.view.following
+    screen.send_or_run(Send("and now?"))
+    await settle(pilot)
+    assert screen.chat.view.following
+
+
 @pytest.mark.long
-async def test_walking_the_rows_shows_the_message_in_the_chat_and_keeps_the_focus(services: Services) -> None:
+async def test_each_of_two_panes_shows_what_is_looked_at_in_the_other(services: Services) -> None:
     async with talk(services) as (pilot, screen):
-        if not screen.fitted.visible >= {"chat", "context"}:
-            await pilot.press("f5")
-        await pilot.press("f3")
-        await settle(pilot)
-        await pilot.press("home", "down", "down", "down")
-        item = screen.inspector.rows.item
-        assert item is not None
-        await until(lambda: chat_seq(screen) in (row_seq(screen), (row_seq(screen) or 0) - 1))
-        assert screen.focused is screen.inspector.rows
-        await pilot.press("end")
-        await until(lambda: chat_seq(screen) == row_seq(screen))
-        assert screen.chat.view.following, "who looks at the end goes on following it"
-
-
-async def test_walking_the_chat_shows_the_row_of_the_result_and_keeps_the_focus(services: Services) -> None:
-    async with talk(services) as (pilot, screen):
-        screen.chat.view.focus()
-        await settle(pilot)
-        await pilot.press("g", "j")
-        await until(lambda: row_seq(screen) == screen.chat.view._counterpart())
-        assert row_seq(screen) is not None
-        assert screen.inspector.rows.item is not None
-        assert screen.inspector.rows.item.kind == "tool_result"
-        assert screen.focused is screen.chat.view
+        for check in (
+            check_walking_the_rows,
+            check_walking_the_chat,
+            check_that_a_filter_stays,
+            check_that_who_speaks_sees_it,
+        ):
+            await check(pilot, screen)
 
 
 @pytest.mark.long
@@ -89,15 +119,6 @@ async def test_the_one_that_follows_asks_for_nothing_in_turn(services: Services)
         assert screen._to_mark is None
 
 
-async def test_a_filter_stays_while_the_chat_is_walked(services: Services) -> None:
-    async with talk(services) as (pilot, screen):
-        screen.inspector.row_list._filter("role:user")
-        await settle(pilot)
-        screen.inspector.mark_event(4)
-        await settle(pilot)
-        assert screen.inspector.row_list.wish.filter.text == "role:user"
-
-
 async def test_in_one_pane_the_other_stands_there_when_one_goes_to_it(services: Services) -> None:
     async with talk(services, size=(80, 24)) as (pilot, screen):
         await pilot.press("f3")
@@ -113,13 +134,3 @@ async def test_in_one_pane_the_other_stands_there_when_one_goes_to_it(services: 
         await pilot.press("o")
         await settle(pilot)
         assert screen.focused is screen.chat.view
-
-
-async def test_who_says_something_sees_it_wherever_the_chat_stood(services: Services) -> None:
-    async with talk(services) as (pilot, screen):
-        screen.chat.mark_event(1)
-        await settle(pilot)
-        assert not screen.chat.view.following
-        screen.send_or_run(Send("and now?"))
-        await settle(pilot)
-        assert screen.chat.view.following
