@@ -103,14 +103,14 @@ class ModelsScreen(Finder[str]):
         return sorted(names, key=rank)
 
     def _group(self, name: str) -> int:
-        """The group for sorting: current model, with a key, no key needed or the user's own, well-known, the rest."""
+        """The group for sorting: current model, with a key, no key needed or the user's own, the rest."""
         if name == self.host.model.state.status.model:
             return 0
         if self._key(name).origin in ("environment", "key store"):
             return 1
         if is_built_in(name) or name in self._offers or name in self.host.services.settings.models:
             return 2
-        return 3 if name in self._known else 4
+        return 3
 
     def _info(self, name: str) -> ModelInfo:
         offer = self._offers.get(name)
