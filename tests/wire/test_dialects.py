@@ -368,6 +368,6 @@ def test_an_encrypted_summary_before_all_else_replaces_nothing_that_is_sent() ->
 
 
 def test_a_checked_request_has_the_system_messages_in_their_places() -> None:
-    said = [UserMessage("hi"), SystemMessage("be brief", "developer"), SystemMessage("")]
+    said: list[Body] = [UserMessage("hi"), SystemMessage("be brief", "developer"), SystemMessage("")]
     made = request_of(said, {})
     assert [(each.role, each.text) for each in made.messages] == [("user", "hi"), ("developer", "be brief")]
