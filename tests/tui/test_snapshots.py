@@ -39,10 +39,10 @@ def demo(services: Services, patch: pytest.MonkeyPatch) -> App[Any]:
         return full_screen(services, session.id)
 
 
-WHOLE = ("3,965 of 16,000 tokens", "25 % OK", "compacts at 12,001 (75 %)", "next of 25", "message")
+WHOLE = ("3,993 of 16,000 tokens", "25 % OK", "compacts at 12,001 (75 %)", "next of 25", "message")
 ALL_PANES = (*PANES, "91 user 9", "kept 10 of 11", "u undoes it")
 ONE_PANE = (
-    ("context", "f3", ("# who tokens share state what", "1,588", "t truncated", "Enter open", ". shows them")),
+    ("context", "f3", ("# who tokens share state what", "1,589", "t truncated", "Enter open", ". shows them")),
     (
         *("compaction", "f4"),
         ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "u undo"),

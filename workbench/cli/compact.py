@@ -85,8 +85,9 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> C
         if not session.writable:
             raise ReadOnly(session.why_read_only)
         source = source._replace(events=session.events())
-    # If no model is named anywhere, the rehearsal model, which needs no key, summarises.
-    model = source.model or ("" if source.recorded else services.default_model)
+    # If no model is named anywhere, the rehearsal model, which needs no key, summarises. A digest needs none.
+    asks = not (source.recorded or options.digest or options.summary is not None)
+    model = source.model or (services.default_model if asks else "")
     setup, planner = opening_planner(services, options_of(options), source._replace(model=model))
     if not options.digest:
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)

@@ -363,7 +363,7 @@ def _built_in(name: str) -> ModelInfo | None:
     """The models that come with the program; they cost nothing."""
     if name.partition("/")[0] == REHEARSAL:
         window, can, tokenizer = GUESS, frozenset({"tools", "parallel_tools"}), REHEARSAL_TOKENIZER
-        note = f"{tokenizer}, in which the rehearsal model counts"
+        note = f"{tokenizer}, as the rehearsal model counts"
     elif is_local(name):
         window, can, tokenizer = int(LOCAL_WINDOW * LOCAL_SHARE), frozenset[str](), STAND_IN
         note = f"{tokenizer} is used instead; a window of {LOCAL_WINDOW:,} is taken for {LOCAL_SHARE:.0%} of that"

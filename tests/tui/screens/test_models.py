@@ -89,7 +89,7 @@ async def what_a_model_lacks_is_told_in_words(pilot: Pilot[Any]) -> None:
 
 async def what_is_shown_does_not_contradict_itself(pilot: Pilot[Any], finder: Finder[Any]) -> None:
     await narrowed(pilot, "rehearsal")
-    await seen(pilot, "no network", "this program", "cl100k_base, in which the rehearsal model counts")
+    await seen(pilot, "no network", "this program", "cl100k_base, as the rehearsal model counts")
     await narrowed(pilot, "claude")
     await seen(pilot, "1,000,000", "200,000")
     assert not re.search(r"\d[kM]\b", " ".join(str(option.prompt) for option in finder.found.options))

@@ -57,8 +57,8 @@ Said = tuple[str, str | None, tuple[str, ...]]
 """The command of a screen, what is typed there, and what is seen then: signs say the same as colours."""
 OF_THE_SESSION: Sequence[Said] = (
     ("policy", "", ("● workbench now", "confirm Ask first: at 90 %", "Enter use this policy", "Esc close")),
-    ("knobs", "masking", ("this session: 3,965 → 3,965 tokens", "masking.batch_tokens 20000", "Enter change")),
-    ("tools", "read", ("496 tokens of definitions in every request", "read_file read built in 48 ● on")),
+    ("knobs", "masking", ("this session: 3,993 → 3,993 tokens", "masking.batch_tokens 20000", "Enter change")),
+    ("tools", "read", ("524 tokens of definitions in every request", "read_file read built in 51 ● on")),
     ("instructions", "", ("…/bakery/AGENTS.md", "most general first", "Enter copy the path")),
 )
 OF_THE_PROGRAM: Sequence[Said] = (
@@ -76,10 +76,10 @@ CLOSER = (
     (
         "next-request",
         ("t",),
-        ("request 3,965 of 16,000 tokens, as under workbench", "whole 32,084 tokens", "Enter use this policy"),
+        ("request 3,993 of 16,000 tokens, as under workbench", "whole 31,999 tokens", "Enter use this policy"),
     ),
     ("misses", ("down", "m"), ("used #59 Of the 260 orders in November", "held #55", "Enter show where it was used")),
-    ("compared", ("enter",), ("request 25: recorded 3,995 → codex 6,488 tokens (+2,493)", "Enter both texts")),
+    ("compared", ("enter",), ("request 25: recorded 3,995 → codex 6,531 tokens (+2,536)", "Enter both texts")),
 )
 """What the lab shows of a request: a name, the keys, and what is seen then."""
 
