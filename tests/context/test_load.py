@@ -22,6 +22,7 @@ from workbench.context.load import (
     user_policies,
 )
 from workbench.context.policy import NO_LIMIT
+from workbench.context.policy_files import policy_path
 
 
 def load(ref: str | None = None, *sets: str, folder: Path = Path("no-such-folder"), **rest: Any) -> LoadedPolicy:
@@ -370,3 +371,12 @@ def test_a_portable_policy_is_the_same_without_its_files_and_variables(
     assert dataclasses.replace(again, name=whole.name, description=whole.description) == whole
     assert (again.masking.keep_first, again.masking.keep_last) == (4, 3)
     assert [portable_policy(name) for name in preset_names()] == [(name, ()) for name in preset_names()]
+
+
+def test_the_name_of_a_policy_is_a_plain_word_and_no_presets() -> None:
+    assert policy_path("mine-2_b").name == "mine-2_b.toml"
+    for name in ("", "../mine", "a b", "-x", "x" * 42):
+        with pytest.raises(WrongCall, match="expected a name of letters"):
+            policy_path(name)
+    with pytest.raises(WrongCall, match="is a preset"):
+        policy_path("layers")

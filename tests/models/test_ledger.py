@@ -229,3 +229,8 @@ def test_that_nothing_was_reported_is_said_only_where_it_is_so() -> None:
     alone = ledger(Usage("m", 0, 9)).calibration_words("m")
     assert alone == "1 request has reported its tokens, but nothing of ours to compare that with"
     assert ledger(Usage("m", 5, 9)).calibration_words("m").startswith("learnt from 1 request")
+
+
+def test_the_last_answer_is_the_latest_in_whatever_order_they_come() -> None:
+    asked = [Event(seq, f"e{seq}", at, Usage("plain", 5, 5)) for seq, at in ((1, 2_000), (2, 9_000), (3, 0))]
+    assert Ledger.from_events(asked, CATALOGUE).total.last_at == 9_000

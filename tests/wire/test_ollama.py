@@ -88,3 +88,10 @@ def test_errors_are_texts_and_a_strange_request_is_refused_in_a_sentence() -> No
     assert speaker.error(Refusal(404), "qwen3:8b") == {"error": "model 'qwen3:8b' not found"}
     with pytest.raises(BadRequest, match=r"messages\[0\].role: expected system, user, assistant, tool"):
         speaker.read_request({"messages": [{"role": "developer", "content": "x"}]})
+
+
+def test_only_the_message_of_a_tool_is_a_result() -> None:
+    found = [*OLLAMA.items_in_message({"role": "tool", "tool_name": "ls", "content": "a.py"})]
+    assert [(each.key, each.kind, each.tool) for each in found] == [("", "result", "ls")]
+    [said] = OLLAMA.items_in_message({"role": "user", "content": "hi"})
+    assert (said.key, said.text) == ("content", "hi")

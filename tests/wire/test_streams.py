@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.wire.dialects import from_stream
+from workbench.wire.dialects import DIALECTS, from_stream
 from workbench.wire.streams import parsed_json
 
 PIECES = st.lists(st.text(), max_size=8)
@@ -123,3 +123,10 @@ def test_the_pieces_of_a_long_text_are_put_together_once() -> None:
     event = b'data: {"candidates":[{"content":{"parts":[{"text":"ab"}]}}]}\n'
     found = from_stream("gemini", event * 200_000)
     assert found["candidates"][0]["content"]["parts"] == [{"text": "ab" * 200_000}]
+
+
+def test_an_answer_of_gemini_is_unwrapped_only_where_it_is_wrapped() -> None:
+    gemini, answer = DIALECTS["gemini"], {"candidates": [], "response": {"text": "a field of its own"}}
+    assert gemini.unwrapped_answer({"response": {"candidates": []}}) == {"candidates": []}
+    assert gemini.unwrapped_answer(answer) == answer
+    assert gemini.unwrapped_answer({"error": {"code": 400}}) == {"error": {"code": 400}}
