@@ -160,3 +160,10 @@ def test_the_words_in_place_of_an_encrypted_summary_say_that_they_are(sealed: bo
     [item] = [each for each in made.items if each.kind == "summary"]
     assert item.edits[0].why.startswith("replaces the events 1 to 2, written by Codex")
     assert item.edits[0].why.endswith("these words are in its place") == sealed
+
+
+def test_the_result_that_a_summarised_call_never_had_costs_nothing() -> None:
+    log: list[Body] = [UserMessage("go"), ToolCall("c1", "ls", "{}", "r1"), UserMessage("on"), Compaction(1, 2, "s")]
+    [missing] = [item for item in planned(log, preset("confirm")).items if item.id.endswith(".result")]
+    assert (missing.state, missing.tokens, missing.edits[-1].after) == ("summarised", 0, 0)
+    assert missing.why == "left out with its call"

@@ -12,6 +12,7 @@ import pytest
 from rehearsal.conftest import ANTHROPIC_TOOLS, ASKED, PATHS, STEP, body, client_of, data_of
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
+from workbench.wire.dialects import DIALECTS
 
 if TYPE_CHECKING:
     import anthropic
@@ -171,3 +172,11 @@ async def test_anthropic_refuses_what_anthropic_refuses(client: httpx.AsyncClien
     found = await client.post(PATHS["anthropic"], json=body("anthropic", **change))
     assert found.status_code == 400
     assert said in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("place", ["output_config", "output_format"])
+def test_the_schema_of_the_answer_is_found_in_the_new_place_and_in_the_old(place: str) -> None:
+    shape = {"type": "object", "properties": {"a": {"type": "string"}}}
+    given: dict[str, Any] = {"schema": shape} if place == "output_format" else {"format": {"schema": shape}}
+    asked = DIALECTS["anthropic"].new_speaker().read_request(body("anthropic", **{place: given}))
+    assert asked.schema == shape
