@@ -147,11 +147,11 @@ class TestRenaming:
         assert bodies(store.session("s")) == [Setting("title", "new")]
 
     def test_one_that_is_open_here(self, store: Store) -> None:
-        other, session = store.create(id="t"), store.create(id="s")
-        store.rename("s", "new")
-        assert session.title == "new"
-        assert len(session) == 1
-        assert len(other) == 0
+        sessions = [store.create(id=name) for name in "rst"]
+        for session in sessions:
+            store.rename(session.id, f"new {session.id}")
+        assert [session.title for session in sessions] == ["new r", "new s", "new t"]
+        assert [len(session) for session in sessions] == [1, 1, 1]
 
     def test_one_that_is_open_elsewhere_is_refused(self, store: Store, path: Path) -> None:
         session = store.create(id="s")
