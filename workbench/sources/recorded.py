@@ -27,7 +27,7 @@ from workbench.sources.options import Options
 from workbench.sources.request_plans import RequestPlans
 from workbench.sources.requests import RequestMark, RequestMarks, is_main, last_reported
 from workbench.sources.services import Services
-from workbench.sources.source import Source
+from workbench.sources.source import Source, recorded_end
 from workbench.sources.thinking import ThinkingSoFar
 from workbench.wire.requests import RequestBodies
 
@@ -134,8 +134,11 @@ class RecordedSession:
             return self.plan(place)
         mark = self._next._replace(upto=upto)
         made = self._plans.plan(mark)
-        counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
-        rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
+        if upto > self._recorded_next.upto:
+            rest = self._next_unattributed
+        else:
+            counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
+            rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
         setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
         return replace(setup.plan(self.events[:upto]), known_rest=self._outside_rows(mark))
 
@@ -182,12 +185,17 @@ class RecordedSession:
         return RequestMark(len(self.events), 0, self._source.model, purpose=purpose)
 
     @cached_property
+    def _recorded_next(self) -> RequestMark:
+        """The request that would have come next if nothing had been decided here."""
+        return self._next._replace(upto=recorded_end(self.events) or len(self.events))
+
+    @cached_property
     def _counted(self) -> Sequence[Totals | None]:
-        """Our count of each request of the conversation, and of the next one, without any factor."""
+        """Our count of each request of the conversation, and of one with all that was recorded, without factors."""
         plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
         main = self._is_main
         with collector_paused():
-            return [plans.totals(mark) if main(mark) else None for mark in (*self.marks, self._next)]
+            return [plans.totals(mark) if main(mark) else None for mark in (*self.marks, self._recorded_next)]
 
     def unattributed(self, at: int | None) -> int:
         """The tokens of a request outside its rows, under any policy; None: the next request."""
@@ -195,21 +203,25 @@ class RecordedSession:
 
     @cached_property
     def _next_unattributed(self) -> int:
-        return self.next_size - self._next_totals.tokens if self.lessons else 0
+        """Of what was recorded: decisions made here change the rows of the next request, and nothing else."""
+        counted = self._counted[-1] if self.lessons else None
+        if counted is None:
+            return 0
+        self._keep_shown_first()
+        return self._estimated(self._recorded_next, counted) - self._plans.totals(self._recorded_next).tokens
 
     @cached_property
     def next_size(self) -> int:
         """The tokens of the next request."""
-        counted = self._counted[-1] if self.lessons else None
-        return self._next_totals.tokens if counted is None else self._estimated(self._next, counted)
+        rest = self._next_unattributed
+        self._keep_shown_first()
+        return self._plans.totals(self._next).tokens + rest
 
-    @cached_property
-    def _next_totals(self) -> Totals:
-        """Our calibrated count of the next request."""
+    def _keep_shown_first(self) -> None:
+        """Remember the requests that a screen begins with, before the plans go on to the end of the log."""
         for at in self._shown_first:
             if self.holds_contents(self.marks[at]):
                 self._plans.keep_request(self.marks[at])
-        return self._plans.totals(self._next)
 
     @cached_property
     def _shown_first(self) -> range:
