@@ -239,7 +239,7 @@ class RecordedSession:
     def _all_totals(self) -> Sequence[Totals]:
         """Our calibrated count of each request."""
         plans, found = self._plans, []
-        if any(isinstance(event.body, Compaction) for event in self.events):
+        if any(type(event.body) is Compaction for event in self.events):
             plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
         with collector_paused():
             for at, mark in enumerate(self.marks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import msgspec
 
@@ -34,7 +35,7 @@ SetupFor = Callable[[str], Setup]
 """Gives the setup of a model."""
 
 
-_DECISIONS = (Compaction, Override, Revert)
+_DECISIONS = frozenset((Compaction, Override, Revert))
 _COUNTED_OTHERWISE = 1.05
 """The factor above which a request's count over the report means dropped content, not another tokenizer."""
 
@@ -112,7 +113,7 @@ class _Walk:
         self._setup = setup
         self._sizes = sizes
         self._planner: Planner | None = None
-        self._decisions = [at for at, event in enumerate(events) if isinstance(event.body, _DECISIONS)]
+        self._decisions = [at for at, event in enumerate(events) if type(event.body) in _DECISIONS]
         """The places of what may change the past."""
         self._at = 0
         self._gone: set[int] = set()
@@ -128,15 +129,19 @@ class _Walk:
         """The planner of everything up to an event."""
         fresh = self._events[self._at : upto]
         decided = self._decisions[bisect_left(self._decisions, self._at) : bisect_left(self._decisions, upto)]
+        compactions = [at for at in decided if type(self._events[at].body) is Compaction]
         if self._gone and any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
-        if self._planner is None or any(isinstance(self._events[at].body, Compaction) for at in decided):
-            self._planner = self._restarted(self._events[:upto])
+        if self._planner is None:
+            self._planner = self._setup.planner(self._events[:upto])
         elif decided:
-            self._planner.extend(fresh)
+            for start, end in pairwise([self._at, *(each for at in compactions for each in (at, at + 1)), upto]):
+                self._planner.extend(self._events[start:end])
         else:
             for event in fresh:
                 self._planner.append_event(event)
+        if self._sizes and (compactions or not self._at):
+            self._planner = self._shortened(self._planner)
         self._at = upto
         return self._planner
 
@@ -146,30 +151,26 @@ class _Walk:
             return not self._gone.isdisjoint(range(event.body.first, event.body.last + 1))
         return isinstance(event.body, Revert) or not self._names.isdisjoint(names_of(event))
 
-    def _restarted(self, events: Sequence[Event]) -> Planner:
-        known = [event for event in events if event.seq not in self._gone and not _speaks_of(event, self._gone)]
-        planner = self._setup.planner(known)
+    def _shortened(self, planner: Planner) -> Planner:
+        """The planner without what its last compaction covers; the same one if a size would change by that."""
+        known = planner.events
         standing = in_effect([event for event in known if type(event.body) in CONTROL]).compactions
-        if not self._sizes or not standing:
+        if not standing:
             return planner
-        latest = next((event.seq for event in reversed(known) if isinstance(event.body, UserMessage)), 0)
+        latest = next((event.seq for event in reversed(known) if type(event.body) is UserMessage), 0)
         first, last = compaction_range(standing[-1])
-        inside = (event for event in known if first <= event.seq <= last and event.seq != latest)
-        covered = [event for event in inside if type(event.body) not in CONTROL]
-        seqs = {event.seq for event in covered}
-        left = [event for event in known if event.seq not in seqs]
-        without = self._setup.planner(event for event in left if not _speaks_of(event, seqs))
-        if without.outline().totals[:3] != planner.outline().totals[:3]:
+        gone, names, others = set[int](), set[str](), set[str]()
+        for event in known:
+            covered = first <= event.seq <= last and event.seq != latest and type(event.body) not in CONTROL
+            if covered:
+                gone.add(event.seq)
+            (names if covered else others).update(names_of(event))
+        shorter = planner.without(gone) if names.isdisjoint(others) else None
+        if shorter is None or shorter.outline().totals[:3] != planner.outline().totals[:3]:
             return planner
-        self._gone |= seqs
-        self._names.update(name for event in covered for name in names_of(event))
-        return without
-
-
-def _speaks_of(event: Event, seqs: set[int]) -> bool:
-    """Whether an override is for these events alone."""
-    body = event.body
-    return isinstance(body, Override) and seqs.issuperset(range(body.first, min(body.last, event.seq - 1) + 1))
+        self._gone |= gone
+        self._names |= names
+        return shorter
 
 
 def names_of(event: Event) -> Iterator[str]:

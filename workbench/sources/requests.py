@@ -102,7 +102,13 @@ class RequestMarks:
 
     def add_event(self, event: Event) -> None:
         self._read += 1
-        match event.body:
+        match event.body:  # the most frequent ones first
+            case ToolCall() | Reasoning() | AssistantMessage() as body:
+                self._answer(event.seq, body)
+            case ToolResult() | SystemMessage():
+                self._reply = self._reply or None  # results of one reply may come between its calls
+            case Usage() as body:
+                self._report(event.seq, body)
             case UserMessage():
                 self._turn += 1
                 self._reply = self._reply or None
@@ -123,12 +129,6 @@ class RequestMarks:
                 self._edited(event.seq)
             case Compaction(meta=meta) if meta.get(AT_PROVIDER):
                 self._edited(event.seq)
-            case Usage() as body:
-                self._report(event.seq, body)
-            case AssistantMessage() | Reasoning() | ToolCall() as body:
-                self._answer(event.seq, body)
-            case ToolResult() | SystemMessage():
-                self._reply = self._reply or None  # results of one reply may come between its calls
 
     def set_estimates(self, sizes: Mapping[int, int]) -> None:
         """Set the approximate sizes of unreported requests, by their indexes."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from workbench.log.events import Compaction, Event, Reasoning, Usage, UserMessage
 from workbench.models.calibration import PastThinking
 
+_COUNTED = frozenset((Compaction, UserMessage, Reasoning, Usage))
+
 
 class ThinkingSoFar:
     """The thinking in a log's answers: as reported, else by our count of the text."""
@@ -18,6 +20,8 @@ class ThinkingSoFar:
         self._sums = [PastThinking()]
         read = 0
         for event in events:
+            if type(event.body) not in _COUNTED:
+                continue
             turn, whole = self._sums[-1]
             match event.body:
                 case Compaction():
