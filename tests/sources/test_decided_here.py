@@ -82,7 +82,7 @@ def test_the_commands_agree_on_the_sizes_before_and_after(tmp_path: Path, capsys
     assert made["tokens_after"] < made["tokens_before"]
 
     def size() -> int:
-        used = json.loads(printed("plan", name, "--json"))["budget"]
+        used: dict[str, int] = json.loads(printed("plan", name, "--json"))["budget"]
         return sum(used.values()) - used["free"] - used["reserve"] - used["margin"]
 
     assert size() == made["tokens_after"]
