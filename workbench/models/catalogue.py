@@ -7,18 +7,21 @@ The user's own entries override both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
-from workbench.models.families import STAND_IN, bare_name, maker_of, tokenizer_for
-from workbench.models.litellm_data import model_table
-from workbench.models.model_names import spellings
+from workbench.models.families import STAND_IN, tokenizer_for
+from workbench.models.model_table import (
+    LOCAL_PROVIDERS,
+    Entry,
+    chat_models,
+    provider_in_table,
+    table_entries,
+    without_prefixes,
+)
 from workbench.models.windows import (
     GUESS,
     has_outdated_entry,
@@ -40,32 +43,6 @@ LOCAL_WINDOW = 4_096
 LOCAL_SHARE = 0.9
 """o200k, which is used instead of its tokenizer, finds about a tenth too few tokens in English and code."""
 
-CHAT_MODES = ("chat", "responses")
-
-LOCAL_PROVIDERS = frozenset(
-    {
-        "ollama",
-        "ollama_chat",
-        "lm_studio",
-        "llamafile",
-        "vllm",
-        "hosted_vllm",
-        "lemonade",
-        "docker_model_runner",
-        *("llamacpp", "lmstudio", "llama.cpp"),
-    }
-)
-"""Providers on the user's own machine: a price of 0 is correct for them, and another provider's figures are not."""
-
-_GATEWAYS = frozenset({"openrouter", "litellm_proxy"})
-"""Providers that serve the models of many makers, and that the table does not list."""
-
-_MAKERS = (
-    *("openai", "anthropic", "gemini", "vertex_ai", "xai", "mistral", "codestral", "deepseek", "moonshot", "zai"),
-    *("dashscope", "minimax", "perplexity", "meta_llama", "groq", "cerebras", "azure", "azure_ai", "ollama"),
-)
-"""Prefixes to try for a name without one; makers before resellers."""
-
 _CAPABILITIES = {"function_calling": "tools", "parallel_function_calling": "parallel_tools"}
 """litellm's words for capabilities, where ours are plainer."""
 
@@ -78,11 +55,6 @@ _PRICE_KEYS = {
 }
 
 _LONG = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-
-Entry = Mapping[str, Any]
-
-_TABLE = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ENTRY = msgspec.json.Decoder(dict[str, Any])
 
 
 class LongPrices(NamedTuple):
@@ -180,13 +152,12 @@ class Catalogue:
         """The provider of a model, which is found in a tenth of the time that all of `find_model` takes."""
         provider = self._providers.get(name)
         if provider is None:
-            provider = self._providers[name] = _provider(name, next(_entries(name), {}))
+            provider = self._providers[name] = provider_in_table(name, next(table_entries(name), {}))
         return provider
 
     def names(self) -> list[str]:
         """The chat models that are known by name."""
-        known = {name for name in _table() if _entry(name).get("mode") in CHAT_MODES}
-        return sorted(known | self._own.keys())
+        return sorted(chat_models() | self._own.keys())
 
     def close_matches(self, name: str) -> list[str]:
         """Known names similar to this one, for a user who mistyped it."""
@@ -201,7 +172,7 @@ class Catalogue:
 
     def _with_own(self, info: ModelInfo) -> ModelInfo:
         """Apply the user's entry, found by the full name first, then without provider prefixes."""
-        for candidate in _without_prefixes(info.name):
+        for candidate in without_prefixes(info.name):
             if own_name := self._own_by_lower.get(candidate.lower()):
                 own = dict(self._own[own_name])
                 break
@@ -218,73 +189,9 @@ class Catalogue:
         return replace(info, **own)
 
 
-@lru_cache(maxsize=1)
-def _table() -> dict[str, msgspec.Raw]:
-    """litellm's table; empty if litellm is missing or its table cannot be read. Of its thousands, few are decoded."""
-    path = model_table()
-    try:
-        table = _TABLE.decode(path.read_bytes()) if path else {}
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return {}
-    table.pop("sample_spec", None)
-    return table
-
-
-def _entry(name: str) -> Entry:
-    """The table's entry with exactly this name; empty if it is not an object."""
-    try:
-        return _ENTRY.decode(_table()[name])
-    except msgspec.MsgspecError:
-        return {}
-
-
-@lru_cache(maxsize=1)
-def _names_by_lower() -> dict[str, str]:
-    return {name.lower(): name for name in _table()}
-
-
-@lru_cache(maxsize=1)
-def _providers() -> frozenset[str]:
-    return frozenset(str(_entry(name).get("litellm_provider")) for name in _table())
-
-
-def _without_prefixes(name: str) -> Iterator[str]:
-    """The name, then the name with its provider prefixes removed one by one."""
-    yield name
-    while "/" in name:
-        name = name.split("/", 1)[1]
-        yield name
-
-
-def _entries(name: str) -> Iterator[Entry]:
-    """Table entries for a name, the closest first."""
-    by_lower = _names_by_lower()
-    for spelt in _table_names(name):
-        known = by_lower.get(spelt.lower())
-        if known is not None:
-            yield _entry(known)
-
-
-def _table_names(name: str) -> Iterator[str]:
-    """Names that a model may have in the table: as given, without prefixes, with a maker's, spelt differently."""
-    bare = list(_without_prefixes(name))
-    if _prefix(name) in LOCAL_PROVIDERS:
-        yield from (name, f"ollama/{bare[-1]}")
-        return
-    yield from bare
-    yield from (f"{maker}/{bare[-1]}" for maker in _MAKERS)
-    others = [each for each in spellings(bare_name(name)) if each != bare[-1].lower()]
-    yield from others
-    yield from (f"{maker}/{each}" for each in others for maker in _MAKERS)
-
-
-def _prefix(name: str) -> str:
-    return name.split("/", 1)[0].lower() if "/" in name else ""
-
-
 def _look_up(name: str) -> ModelInfo:
     """What the table and the name say about a model."""
-    entries = _entries(name)
+    entries = table_entries(name)
     entry: Entry = next(entries, {})
     # Some entries have prices but no window; then the same model under another name may have one.
     sized = next((found for found in chain([entry], entries) if _number(found, "max_input_tokens")), None)
@@ -292,7 +199,7 @@ def _look_up(name: str) -> ModelInfo:
     max_output = max_output or output_by_name(name)
     window, source = _window(name, sized)
     tokenizer, exact, note = tokenizer_for(name)
-    provider = _provider(name, entry)
+    provider = provider_in_table(name, entry)
     return ModelInfo(
         name=name,
         window=window,
@@ -338,18 +245,6 @@ def _price(entry: Entry, key: str, provider: str) -> float | None:
         return 0.0
     value = entry.get(key)
     return float(value) if isinstance(value, int | float) and value > 0 else None
-
-
-def _provider(name: str, entry: Entry) -> str:
-    """The provider that a prefix names, otherwise the one of the table's entry."""
-    prefix = _prefix(name)
-    if prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS or (prefix and prefix in _providers()):
-        return prefix
-    if not any(bare.lower() in _names_by_lower() for bare in _without_prefixes(name)):
-        # The table has it at most from a reseller, and a bare name does not mean a reseller.
-        prefix = prefix or maker_of(name)
-        return prefix or str(entry.get("litellm_provider", ""))
-    return str(entry.get("litellm_provider", prefix))
 
 
 def _capabilities(entry: Entry) -> frozenset[str]:

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from workbench.config.background import background
 from workbench.config.variables import remember_key
-from workbench.models.catalogue import LOCAL_PROVIDERS, is_built_in
+from workbench.models.catalogue import is_built_in
+from workbench.models.model_table import LOCAL_PROVIDERS
 
 SERVICE = "workbench"
 PACKAGE = "keyring"

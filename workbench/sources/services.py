@@ -168,7 +168,7 @@ class Services:
 
     def _reported(self, model: str, api_base: str) -> int | None:
         """The window of a model on a local server; None for other models."""
-        from workbench.models.catalogue import LOCAL_PROVIDERS
+        from workbench.models.model_table import LOCAL_PROVIDERS
 
         if model.partition("/")[0] not in LOCAL_PROVIDERS:
             return None
