@@ -212,10 +212,10 @@ class RecordedSession:
 
     @cached_property
     def next_size(self) -> int:
-        """The tokens of the next request."""
+        """The tokens of the next request; never below 0, like a plan's."""
         rest = self._next_unattributed
         self._keep_shown_first()
-        return self._plans.totals(self._next).tokens + rest
+        return max(0, self._plans.totals(self._next).tokens + rest)
 
     def _keep_shown_first(self) -> None:
         """Remember the requests that a screen begins with, before the plans go on to the end of the log."""
