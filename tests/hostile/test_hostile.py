@@ -48,12 +48,23 @@ FEW = {
     "screens": 8,
     "transcripts": 100,
 }
-QUICK = ("paths", "projects", "commands", "patterns", "watching", "clocks", "approvals", "replays", "serve", "transcripts")
+QUICK = (
+    "paths",
+    "projects",
+    "commands",
+    "patterns",
+    "watching",
+    "clocks",
+    "approvals",
+    "replays",
+    "serve",
+    "transcripts",
+)
 """Those that start no process of ours and wait for nothing: they run in the test's. The others run where all cases do.
 
-Small cases of their rules are in the folders of what they attack: of kills in tests/log and tests/cli/test_recover_kills,
-of full disks in tests/cli/test_result_files, of the proxy in tests/proxy, of files in tests/config/test_foreign_files and
-tests/live/test_finder, of screens in tests/tui.
+Small cases of their rules are in the folders of what they attack: of kills in tests/log and
+tests/cli/test_recover_kills, of full disks in tests/cli/test_result_files, of the proxy in tests/proxy, of files in
+tests/config/test_foreign_files and tests/live/test_finder, of screens in tests/tui.
 """
 SLOW = [name for name in day.ATTACKS if name not in QUICK]
 
