@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 from workbench.config.plugins import PROBLEMS, PluginProblems
 from workbench.sources.services import Services
@@ -65,10 +67,27 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"file or directory not found: {each}")
 
 
-def pytest_collection_finish() -> None:
-    """What is there by now, all modules and thousands of tests, stays: the collector need not look through it again."""
-    gc.collect()
-    gc.freeze()
+class WholeFiles(LoadGroupScheduling):
+    """The tests of a file, or of a group, run in one process: the fixtures of a module are made once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return super()._split_scope(nodeid).partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles | None:
+    return WholeFiles(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is made here, all modules and thousands of tests, stays: the collector need not look through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

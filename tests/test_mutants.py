@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from random import Random
+
+import pytest
 
 from support.code_mutants import PROJECT, NearestTests, listed_tests, mutants_of
 from support.kept_fates import KeptFates
@@ -61,15 +64,16 @@ def test_every_fault_has_a_key_of_its_own(tmp_path: Path) -> None:
 
 def test_code_with_a_fault_is_code_and_differs() -> None:
     files = sorted((PROJECT / "workbench").rglob("*.py"))
-    for file in Random(1).sample(files, 25):
+    for file in Random(1).sample(files, 10):
         text = file.read_bytes()
         for mutant in Random(1).sample(found := mutants_of(file), min(5, len(found))):
             changed = mutant.applied(text)
             assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)), mutant
 
 
-def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
-    nearest = NearestTests()
+def test_the_nearest_tests_are_of_its_name_then_of_its_folder(tmp_path: Path) -> None:
+    shutil.copytree(PROJECT / "tests" / "config", tmp_path / "tests" / "config")
+    nearest = NearestTests(tmp_path / "tests")
     first, *more = nearest.of("workbench/config/text.py")
     assert first == "tests/config/test_text.py"
     room = {each.relative_to(PROJECT).as_posix() for each in (PROJECT / "tests" / "config").rglob("test_*.py")}
@@ -104,7 +108,7 @@ def test_a_marker_is_put_before_the_statement_of_a_fault(tmp_path: Path) -> None
 
 def test_any_file_with_markers_is_the_same_code() -> None:
     files = sorted((PROJECT / "workbench").rglob("*.py"))
-    for file in Random(2).sample(files, 25):
+    for file in Random(2).sample(files, 10):
         text = file.read_bytes()
         marked = marked_text(text, dict(enumerate(mutants_of(file))))
         ast.parse(marked)
@@ -170,7 +174,9 @@ def test_what_became_of_a_fault_counts_until_its_files_change(tmp_path: Path) ->
     assert known() == []
 
 
-def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path) -> None:
+def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # pytest starts three times as fast
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin,_hypothesis_pytestplugin")
     project, copy = tmp_path / "project", tmp_path / "copy"
     file = project / "workbench" / "sample.py"
     file.parent.mkdir(parents=True)
@@ -184,7 +190,7 @@ def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path) -> None:
     (project / "test_other.py").write_text("def test_it():\n    assert False\n", encoding="utf-8")
     trial = ProjectCopy(project, copy)
     (fault,) = mutants_of(file, project)
-    assert trial.tried(fault, ["test_sample.py"], 5) == ("hangs", "")
+    assert trial.tried(fault, ["test_sample.py"], 3) == ("hangs", "")
     assert trial.tried(fault, ["test_other.py"], HANGS) == ("survived", "")
 
 

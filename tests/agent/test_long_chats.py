@@ -10,7 +10,12 @@ from support.long_chats import hold_chat, plain_messages, tool_messages, write_p
 from workbench.context.load import PRESETS, RECORDED
 from workbench.log.session import Session
 
-pytestmark = [pytest.mark.long, pytest.mark.parametrize("policy", [name for name in PRESETS if name != RECORDED])]
+pytestmark = pytest.mark.long
+POLICIES = [name for name in PRESETS if name != RECORDED]
+FEW_POLICIES = [
+    name if name in ("workbench", "codex") else pytest.param(name, marks=pytest.mark.wide) for name in POLICIES
+]
+"""Two of them, and the others where all cases run."""
 
 
 def wide(turns: int) -> object:
@@ -18,6 +23,7 @@ def wide(turns: int) -> object:
     return pytest.param(turns, marks=pytest.mark.wide)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("turns", [21, wide(105)])
 async def test_many_turns_with_tools_in_a_window_of_12_000(
     session: Session, project: Path, policy: str, turns: int
@@ -30,6 +36,7 @@ async def test_many_turns_with_tools_in_a_window_of_12_000(
     assert outcome.requests > 2 * turns
 
 
+@pytest.mark.parametrize("policy", FEW_POLICIES)
 @pytest.mark.parametrize("turns", [24, wide(60)])
 async def test_many_turns_in_a_window_of_4_096(session: Session, project: Path, policy: str, turns: int) -> None:
     outcome = await hold_chat(session, project, plain_messages(turns), 4_096, policy=policy)
@@ -38,6 +45,7 @@ async def test_many_turns_in_a_window_of_4_096(session: Session, project: Path, 
     assert 2_000 < outcome.largest <= 4_096
 
 
+@pytest.mark.parametrize("policy", FEW_POLICIES)
 @pytest.mark.parametrize("turns", [24, wide(60)])
 async def test_many_turns_beside_instructions_that_take_most_of_the_window(
     session: Session, project: Path, policy: str, turns: int

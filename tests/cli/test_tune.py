@@ -345,7 +345,7 @@ def test_ctrl_c_keeps_the_best_so_far(sessions: Path, tmp_path: Path) -> None:
     output = tmp_path / "kept.toml"
     ours, theirs = os.openpty()
     call = [sys.executable, "-m", "workbench", "tune", sessions, "-o", output, "--model", "gpt-4o", "--jobs", "2"]
-    call += ["--budget", "100000"]
+    call += ["--budget", "100000", "--cluster", "none"]
     with subprocess.Popen([str(each) for each in call], stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         try:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explain.planted import answer_search, depends_on
+from support.random_cases import few_cases
 from workbench.explain.minimal_sets import FoundSets, KnownChanges, hitting_sets, search_by_halving
 
 MOST = 7
@@ -63,6 +64,7 @@ def test_without_items_there_is_nothing_to_test() -> None:
     assert (found.complete, tests) == (True, [])
 
 
+@few_cases()
 @given(st.integers(1, 40), st.randoms(use_true_random=False))
 def test_a_model_that_answers_at_random_does_not_keep_it_searching_for_ever(count: int, chance: object) -> None:
     answer_search(search_by_halving(range(count)), lambda _: chance.random() < 0.5, most=20_000)  # type: ignore[attr-defined]

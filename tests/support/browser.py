@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,32 +90,34 @@ class Tab:
         return base64.b64decode((await self.command("Page.captureScreenshot", format="png"))["data"])
 
 
-@asynccontextmanager
-async def browser_tab() -> AsyncIterator[Tab]:
-    """A browser with one tab, which ends with the block."""
+@contextmanager
+def running_browser() -> Iterator[str]:
+    """A browser, and the address at which tabs are opened. It ends with the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
-        nowhere = asyncio.subprocess.DEVNULL
-        process = await asyncio.create_subprocess_exec(
-            BROWSER, *FLAGS, f"--user-data-dir={home}", "about:blank", stdout=nowhere, stderr=nowhere
-        )
-        try:
-            port = await _port(Path(home) / "DevToolsActivePort", process)
-            async with aiohttp.ClientSession() as session:
-                async with session.get(f"http://127.0.0.1:{port}/json") as answer:
-                    tabs = await answer.json()
-                address = next(each["webSocketDebuggerUrl"] for each in tabs if each["type"] == "page")
-                async with session.ws_connect(address, max_msg_size=0) as socket:
-                    yield Tab(socket)
-        finally:
-            with suppress(ProcessLookupError):
+        command = [BROWSER, *FLAGS, f"--user-data-dir={home}", "about:blank"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                yield f"http://127.0.0.1:{_port(Path(home) / 'DevToolsActivePort', process)}/json"
+            finally:
                 process.kill()
-            await process.wait()
 
 
-async def _port(file: Path, process: asyncio.subprocess.Process) -> int:
+@asynccontextmanager
+async def browser_tab(browser: str) -> AsyncIterator[Tab]:
+    """A new tab of a browser, which is closed with the block."""
+    async with aiohttp.ClientSession() as session:
+        async with session.put(f"{browser}/new?about:blank") as answer:
+            opened = await answer.json()
+        async with session.ws_connect(opened["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+            yield Tab(socket)
+        async with session.get(f"{browser}/close/{opened['id']}"):
+            pass
+
+
+def _port(file: Path, process: subprocess.Popen[bytes]) -> int:
     """The port of a browser that starts: it writes a file once it listens."""
-    while process.returncode is None:
+    while process.poll() is None:
         with suppress(FileNotFoundError, IndexError, ValueError):
             return int(file.read_text().splitlines()[0])
-        await asyncio.sleep(0.02)
+        time.sleep(0.02)
     raise AssertionError(f"{BROWSER} ended with {process.returncode}")

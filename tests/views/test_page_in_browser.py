@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.browser import Tab, browser_tab, needs_browser
+from support.browser import Tab, browser_tab, needs_browser, running_browser
 from views.test_session_page import EVIL, session, talk
 from workbench.config.html_pages import html_page
 from workbench.lab.pages import lab_page
@@ -20,9 +20,16 @@ from workbench.sources.services import Services
 from workbench.sources.source import Source
 from workbench.views.session_page import make_session_page
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+pytestmark = needs_browser
 READY = "document.getElementById('rows').dataset.ready === 'yes'"
 OPENED = "document.querySelectorAll('.row[open] pre').length"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[str]:
+    """One for all tests, each with a tab of its own."""
+    with running_browser() as address:
+        yield address
 
 
 async def until(tab: Tab, condition: str) -> None:
@@ -41,11 +48,11 @@ async def change(tab: Tab, element: str, value: str | int, event: str) -> None:
 
 
 @asynccontextmanager
-async def shown(source: Source, tmp_path: Path, width: int = 1200) -> AsyncIterator[Tab]:
+async def shown(browser: str, source: Source, tmp_path: Path, width: int = 1200) -> AsyncIterator[Tab]:
     path = tmp_path / "page.html"
     with Services() as services:
         path.write_bytes(make_session_page(services, source).html.encode())
-    async with browser_tab() as tab:
+    async with browser_tab(browser) as tab:
         await tab.show(width, 900)
         await tab.open_file(path)
         await until(tab, READY)
@@ -68,8 +75,8 @@ async def text(tab: Tab, element: str) -> str:
     return str(await tab.run(f"document.getElementById('{element}').textContent"))
 
 
-async def test_rows_are_found_by_their_words_in_one_request_and_in_all(tmp_path: Path) -> None:
-    async with shown(session(*talk(5)), tmp_path) as tab:
+async def test_rows_are_found_by_their_words_in_one_request_and_in_all(browser: str, tmp_path: Path) -> None:
+    async with shown(browser, session(*talk(5)), tmp_path) as tab:
         everything = len(await rows(tab))
         await typed(tab, "RESULT 3")
         assert await text(tab, "found") == "1 found"
@@ -89,8 +96,8 @@ async def test_rows_are_found_by_their_words_in_one_request_and_in_all(tmp_path:
         assert tab.logged == []
 
 
-async def test_rows_are_folded_and_unfolded(tmp_path: Path) -> None:
-    async with shown(session(*talk(2)), tmp_path) as tab:
+async def test_rows_are_folded_and_unfolded(browser: str, tmp_path: Path) -> None:
+    async with shown(browser, session(*talk(2)), tmp_path) as tab:
         many = len(await rows(tab))
         assert await tab.run(OPENED) == 0
         await click(tab, ".row summary")
@@ -101,8 +108,8 @@ async def test_rows_are_folded_and_unfolded(tmp_path: Path) -> None:
         await until(tab, f"{OPENED} === 0")
 
 
-async def test_the_timeline_steps_through_the_requests_and_the_bar_adds_up(tmp_path: Path) -> None:
-    async with shown(session(*talk(3)), tmp_path) as tab:
+async def test_the_timeline_steps_through_the_requests_and_the_bar_adds_up(browser: str, tmp_path: Path) -> None:
+    async with shown(browser, session(*talk(3)), tmp_path) as tab:
         assert (await text(tab, "facts")).startswith("The next request")
         sizes = []
         for key in ("ArrowLeft",) * 7:
@@ -134,9 +141,9 @@ async def contrast(tab: Tab, element: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-async def test_it_is_dark_where_that_is_preferred_and_a_switch_changes_it(tmp_path: Path) -> None:
+async def test_it_is_dark_where_that_is_preferred_and_a_switch_changes_it(browser: str, tmp_path: Path) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
-    async with shown(session(*talk(1)), tmp_path) as tab:
+    async with shown(browser, session(*talk(1)), tmp_path) as tab:
         for dark in (False, True):
             await tab.show(1200, 900, dark=dark)
             assert (luminance(await tab.run(paper)) < 0.1) is dark
@@ -149,19 +156,19 @@ async def test_it_is_dark_where_that_is_preferred_and_a_switch_changes_it(tmp_pa
 
 
 @pytest.mark.parametrize("width", [320, 700, 1600])
-async def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
+async def test_nothing_is_wider_than_the_window(browser: str, tmp_path: Path, width: int) -> None:
     long = "a" * 400
     source = session(Setting("title", long), *talk(2, long), ToolCall("x", long, long, "r9"), ToolResult("x", long))
-    async with shown(source, tmp_path, width) as tab:
+    async with shown(browser, source, tmp_path, width) as tab:
         await click(tab, "#unfold")
         await until(tab, f"{OPENED} > 3")
         assert await tab.run("document.documentElement.scrollWidth") <= width
 
 
-async def test_hostile_text_is_shown_and_runs_nothing(tmp_path: Path) -> None:
+async def test_hostile_text_is_shown_and_runs_nothing(browser: str, tmp_path: Path) -> None:
     bad = f"{EVIL}<svg onload=window.ran=1><iframe srcdoc='<script>parent.ran=1</script>'></iframe>javascript:alert(1)"
     source = session(Setting("title", bad), Setting("model", bad), *talk(2, bad), ToolCall(bad, bad, bad, bad))
-    async with shown(source, tmp_path) as tab:
+    async with shown(browser, source, tmp_path) as tab:
         await click(tab, "#unfold")
         await typed(tab, "<script>")
         many = len(await rows(tab))
@@ -178,14 +185,14 @@ async def test_hostile_text_is_shown_and_runs_nothing(tmp_path: Path) -> None:
         assert tab.asked == [(tmp_path / "page.html").as_uri()]
 
 
-async def test_even_markup_that_slipped_through_could_not_run_or_load_anything(tmp_path: Path) -> None:
+async def test_even_markup_that_slipped_through_could_not_run_or_load_anything(browser: str, tmp_path: Path) -> None:
     evil = (
         '<img src="http://127.0.0.1:9/x.png" onerror="window.ran=1"><script>window.ran=1</script>'
         '<style>body{color:red}</style><p style="color:red">x</p><link rel="stylesheet" href="http://127.0.0.1:9/x.css">'
     )
     path = tmp_path / "page.html"
     path.write_text(html_page("t", "body { color: green }", evil, "window.ours = 1"))
-    async with browser_tab() as tab:
+    async with browser_tab(browser) as tab:
         await tab.open_file(path)
         assert await tab.run("[typeof window.ran, window.ours]") == ["undefined", 1]
         assert await tab.run("getComputedStyle(document.querySelector('p')).color") == "rgb(0, 128, 0)"
@@ -196,12 +203,12 @@ async def test_even_markup_that_slipped_through_could_not_run_or_load_anything(t
         assert await tab.run(try_markup) == "refused"
 
 
-async def test_the_page_of_the_lab_keeps_its_bars_under_its_policy(tmp_path: Path) -> None:
+async def test_the_page_of_the_lab_keeps_its_bars_under_its_policy(browser: str, tmp_path: Path) -> None:
     points = (LabPoint(1, 1, 1000, True, 250, 750, 0), LabPoint(2, 2, 1000, True, 250, 750, 0))
     runs: list[Any] = [PolicyRun(name, 8_000, points, (), (), 0, 0, 0, 0.5, 0) for name in ("recorded", "layers")]
     path = tmp_path / "lab.html"
     path.write_text(lab_page([SourceRun("a.json", "gpt-4o", 2, runs)]))
-    async with browser_tab() as tab:
+    async with browser_tab(browser) as tab:
         await tab.show(1000, 800)
         await tab.open_file(path)
         widths = await tab.run("[...document.querySelectorAll('.bar span')].map(each => each.offsetWidth)")
@@ -210,8 +217,8 @@ async def test_the_page_of_the_lab_keeps_its_bars_under_its_policy(tmp_path: Pat
         assert tab.logged == []
 
 
-async def test_a_long_text_is_shown_as_a_whole_on_request(tmp_path: Path) -> None:
-    async with shown(session(UserMessage("word " * 50_000)), tmp_path) as tab:
+async def test_a_long_text_is_shown_as_a_whole_on_request(browser: str, tmp_path: Path) -> None:
+    async with shown(browser, session(UserMessage("word " * 50_000)), tmp_path) as tab:
         await click(tab, "#unfold")
         await until(tab, f"{OPENED} > 0")
         length = "Math.max(...[...document.querySelectorAll('pre')].map(each => each.textContent.length))"
