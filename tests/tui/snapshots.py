@@ -106,6 +106,13 @@ class Pictures:
             patch.setattr("textual._doc.take_svg_screenshot", lambda **_: taken)
             assert self._snap_compare(pilot.app), IF_MEANT
 
+    async def compare_at(self, size: Size, pilot: Pilot[Any], name: str, words: Sequence[str]) -> None:
+        """Compare what an app shows if it has this size, and only look at it in others."""
+        if pilot.app.size == size:
+            await self.compare_now(pilot, name, words)
+        else:
+            await self.look_now(pilot, words)
+
     async def look_now(self, pilot: Pilot[Any], words: Sequence[str], *, is_busy: bool = False) -> None:
         """What must hold without a picture, at the size and in the theme of now."""
         await self.resize(pilot, pilot.app.size, is_busy=is_busy)

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from textual.pilot import Pilot
 
 from tui.chat.host import ASKED, Host, ListTranscript, called, said, settle
 from tui.contrast import faint_texts
+from workbench.session.observable import NO_DRAFT
 from workbench.tui.themes import load_themes
 from workbench.views.values import Activity, DraftCost, EntryState, LiveAnswer, LiveCall
 
@@ -129,46 +129,41 @@ WORDS: dict[Act, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("act", "size", "theme"),
-    [*((act, (80, 24), "ink") for act in WORDS), (resting, (200, 60), "ink"), (resting, (120, 40), "paper")],
-    ids=lambda value: (
-        getattr(value, "__name__", None) or (value if isinstance(value, str) else f"{value[0]}x{value[1]}")
-    ),
-)
-def test_the_pane(act: Act, size: tuple[int, int], theme: str, project: Path, pictures: Pictures) -> None:
+async def back(app: Host, pilot: Pilot[Any]) -> None:
+    """To the end of the talk and an empty composer, with nothing going on."""
+    app.session.change_state(activity=Activity(), draft_cost=NO_DRAFT, live=None, question=None, queue=())
+    if app.pane.view.has_focus:
+        await pilot.press("enter", "end")
+    app.pane.composer.text = ""
+    app.pane.take_focus()
+    await settle(pilot)
+
+
+async def test_the_pane(project: Path, pictures: Pictures) -> None:
     (project / "auth.py").write_text("import sqlite3\n" * 60, "utf-8")
     (project / "tables.sql").write_text("create table users (name text);\n", "utf-8")
     app = Host(ListTranscript(list(TALK), STANDINGS), project)
-
-    async def show(pilot: Pilot[Any]) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await act(app, pilot)
+        for size in pictures.sizes:
+            await pictures.resize(pilot, size)
+            for act, words in WORDS.items():
+                await act(app, pilot)
+                await pictures.compare_at((80, 24), pilot, act.__name__, words)
+                await back(app, pilot)
+        await resting(app, pilot)
+        for size, theme in (((200, 60), "ink"), ((120, 40), "paper")):
+            app.theme = theme
+            await pictures.resize(pilot, size)
+            await pictures.compare_now(pilot, f"resting-{size[0]}x{size[1]}-{theme}", WORDS[resting])
 
-    sizes = () if size == (80, 24) else (size,)
-    pictures.compare(app, show, words=WORDS[act], size=size, theme=theme, sizes=sizes)
 
-
-async def on_screen(act: Act, size: tuple[int, int], theme: str, look: Callable[[Host], Any]) -> Any:
-    """Do something and look at the screen."""
+async def test_everything_can_be_read_in_every_theme() -> None:
     app = Host(ListTranscript(list(TALK), STANDINGS))
-    app.theme = theme
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
-        await act(app, pilot)
-        await settle(pilot)
-        return look(app)
-
-
-THEMES = [theme.name for theme in load_themes().themes]
-
-
-@pytest.mark.parametrize("theme", THEMES)
-async def test_everything_can_be_read_in_every_theme(theme: str) -> None:
-    assert await on_screen(everything, (120, 70), theme, faint_texts) == []
-
-
-async def everything(app: Host, pilot: Pilot[Any]) -> None:
-    """As much as a screen holds."""
-    await answering(app, pilot)
-    await asking(app, pilot)
+    async with app.run_test(size=(120, 70)) as pilot:
+        await answering(app, pilot)
+        await asking(app, pilot)
+        for theme in load_themes().themes:
+            app.theme = theme.name
+            await settle(pilot)
+            assert faint_texts(app) == [], theme.name

@@ -61,26 +61,26 @@ SEEN = {
 """What each view says in every room."""
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_the_panel(name: str, pictures: Pictures) -> None:
-    pictures.compare(Host(VIEWS[name]), settle, words=SEEN[name], size=ROOMS[0], sizes=ROOMS)
+async def test_the_panel(pictures: Pictures) -> None:
+    app = Host(VIEWS["panel"])
+    async with app.run_test(size=ROOMS[0]) as pilot:
+        for size in ROOMS:
+            await pictures.resize(pilot, size)
+            for name in reversed(VIEWS):
+                app.compaction = VIEWS[name]
+                await settle(pilot)
+                await pictures.compare_at(ROOMS[0], pilot, name, SEEN[name])
+            if size != ROOMS[0]:
+                await pictures.compare_now(pilot, f"{size[0]}x{size[1]}", PANEL)
+        for size in TIGHT:
+            await pictures.resize(pilot, size)
+            await pictures.compare_now(pilot, f"{size[0]}x{size[1]}", PANEL)
+        app.theme = "paper"
+        await pictures.resize(pilot, ROOMS[0])
+        await pictures.compare_now(pilot, "paper", PANEL)
 
 
-@pytest.mark.parametrize(
-    ("size", "theme"),
-    [*((size, "ink") for size in (*ROOMS[1:], *TIGHT)), (ROOMS[0], "paper")],
-    ids=lambda value: value if isinstance(value, str) else f"{value[0]}x{value[1]}",
-)
-def test_the_panel_in_other_rooms(size: tuple[int, int], theme: str, pictures: Pictures) -> None:
-    pictures.compare(Host(VIEWS["panel"]), settle, words=PANEL, size=size, theme=theme, sizes=(size,))
-
-
-async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
-    """How far it is."""
-    assert main.model.state.compaction is not None
-    main.model.change_state(compaction=replace(main.model.state.compaction, running=RUNNING))
-    await main.model.settled()
-    await pilot.app.push_screen(ProgressDialog(main))
+Act = Callable[[Pilot[Any], MainScreen], Awaitable[None]]
 
 
 async def look(pilot: Pilot[Any], main: MainScreen) -> None:
@@ -88,35 +88,47 @@ async def look(pilot: Pilot[Any], main: MainScreen) -> None:
     await _preview(pilot, "look")
 
 
-async def refused(pilot: Pilot[Any], main: MainScreen) -> None:
-    """Why there is nothing to do."""
-    main.model.new_session()
-    await rest(pilot)
-    await _preview(pilot, "refused")
-
-
 async def draft(pilot: Pilot[Any], main: MainScreen) -> None:
     """A summary to edit, and what it lost."""
-    await _preview(pilot, "look")
     await pilot.press("enter")
     await _staged(pilot, "draft")
 
 
 async def sure(pilot: Pilot[Any], main: MainScreen) -> None:
     """A question before a loss."""
-    await draft(pilot, main)
     await pilot.press("escape")
     await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
 
 
+async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
+    """How far it is."""
+    await pilot.press("y")
+    await until(lambda: pilot.app.screen is main)
+    await rest(pilot)
+    assert main.model.state.compaction is not None
+    main.model.change_state(compaction=replace(main.model.state.compaction, running=RUNNING))
+    await main.model.settled()
+    await pilot.app.push_screen(ProgressDialog(main))
+
+
 async def history(pilot: Pilot[Any], main: MainScreen) -> None:
     """Three compactions: one that stands, one that it replaced, one that was undone."""
+    await pilot.app.pop_screen()
     with main.services.store.create(nested()) as session:
         ref = session.id
     main.model.open_session(ref)
     await rest(pilot)
     main.post_message(RunCommand("compactions", "44"))
     await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+
+
+async def refused(pilot: Pilot[Any], main: MainScreen) -> None:
+    """Why there is nothing to do."""
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is main)
+    main.model.new_session()
+    await rest(pilot)
+    await _preview(pilot, "refused")
 
 
 async def _preview(pilot: Pilot[Any], stage: Stage) -> None:
@@ -129,60 +141,43 @@ async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
     await until(lambda: pilot.app.screen.stage == stage)  # type: ignore[attr-defined]  # of the preview
 
 
-STAGES: dict[Callable[[Pilot[Any], MainScreen], Awaitable[None]], tuple[str, ...]] = {
-    progress: ("summarising part 2 of 3, 1,204 characters", "b continue in the background", "x stop"),
+STAGES: dict[Act, tuple[str, ...]] = {
     look: (
         "Context usage at 30% (5,931/20,000 tokens). Compact conversation?",
         "summarises 18",
         "messages with 102 tokens are kept (budget 3,000)",
         "the bug in src/app1.py",
     ),
-    refused: ("preview: nothing to do", "nothing to compact: the conversation is empty", "Esc leave"),
     draft: ("facts keeps 1 of 13, loses 12:", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
     sure: ("? Discard the draft?", "Enter and Esc: keep", "y discard"),
+    progress: ("summarising part 2 of 3, 1,204 characters", "b continue in the background", "x stop"),
     history: ("41,200 → 3,150", "46 of 49 facts", "constraint Fix the bug in src/app3.py", "u undo"),
+    refused: ("preview: nothing to do", "nothing to compact: the conversation is empty", "Esc leave"),
 }
-"""What each says at every size."""
+"""From one to the next, and what each says at every size."""
+SIDE_BY_SIDE = (look, draft, history)
+"""With more room they have text and facts next to each other."""
 
 
-def on_screen(
-    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
-    services: Services,
-    pictures: Pictures,
-    patch: pytest.MonkeyPatch,
-    size: tuple[int, int],
+async def test_the_screens(
+    services: Services, project: None, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bring the program to where a screen over the compaction panel is seen, and compare it."""
-    patch.setattr(opening, "fill_slots", lambda opened: None)
-    Script(answer(SUMMARY)).play(patch)
-
-    async def show(pilot: Pilot[Any]) -> None:
+    monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
+    Script(*[answer(SUMMARY) for _ in pictures.sizes]).play(monkeypatch)
+    ref = stored(services)
+    async with full_screen(services, ref, window=WINDOW, reserve=2_000).run_test(size=(80, 24)) as pilot:
         await settle_all(pilot)
+        main = main_screen(pilot.app)
         await alone(pilot, "f4")
-        await act(pilot, main_screen(pilot.app))
-
-    app = full_screen(services, stored(services), window=WINDOW, reserve=2_000)
-    pictures.compare(app, show, words=STAGES[act], size=size, sizes=() if size == (80, 24) else (size,))
-
-
-@pytest.mark.parametrize("act", STAGES, ids=lambda act: act.__name__)
-def test_the_screens(
-    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
-    services: Services,
-    project: None,
-    pictures: Pictures,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    on_screen(act, services, pictures, monkeypatch, (80, 24))
-
-
-@pytest.mark.parametrize("act", [look, draft, history], ids=lambda act: act.__name__)
-def test_the_screens_with_more_room(
-    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
-    services: Services,
-    project: None,
-    pictures: Pictures,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Text and facts are side by side."""
-    on_screen(act, services, pictures, monkeypatch, (120, 40))
+        for size in pictures.sizes:
+            await pictures.resize(pilot, size)
+            for act, words in STAGES.items():
+                await act(pilot, main)
+                if size == (120, 40) and act in SIDE_BY_SIDE:
+                    await pictures.compare_now(pilot, f"{act.__name__}-with-more-room", words)
+                else:
+                    await pictures.compare_at((80, 24), pilot, act.__name__, words)
+            await pilot.press("escape")
+            await until(lambda: pilot.app.screen is main)
+            main.model.open_session(ref)
+            await rest(pilot)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from textual.pilot import Pilot
 
 from tui.contrast import contrast
 from tui.inspector.host import SUMMARISED, Host, Model, host, press, settle
 from workbench.tui.inspector.rows import RowsView
+from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import TextView
 from workbench.views.values import LiveAnswer
 
@@ -20,27 +20,25 @@ if TYPE_CHECKING:
 pytest_plugins = ["tui.snapshots"]
 
 
-def compare(
-    pictures: Pictures,
-    app: Host,
-    keys: Sequence[str] = (),
-    *,
-    words: Sequence[str],
-    size: tuple[int, int] = (80, 24),
-    theme: str = "ink",
-) -> None:
-    """Press keys and look. `9:` is no key: it puts the cursor on event 9."""
+SMALL, USUAL, LARGE = (80, 24), (120, 40), (200, 60)
 
-    async def show(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        for key in keys:
-            if key[:-1].isdigit():
-                app.pane.show_event(int(key[:-1]))
-            else:
-                await press(pilot, key)
 
-    sizes = () if size == (80, 24) else (size,)
-    pictures.compare(app, show, words=words, size=size, theme=theme, sizes=sizes)
+async def back(pilot: Pilot[Any], app: Host) -> None:
+    """To all rows in order, with the cursor on the last."""
+    if len(app.screen_stack) > 1:  # the request, or the account
+        await app.pop_screen()
+    while isinstance(app.focused, InputLine) or app.pane.check_action("back", ()):
+        await press(pilot, "escape")
+    await press(pilot, "}", "end")
+
+
+async def press_or_go(pilot: Pilot[Any], app: Host, keys: Sequence[str]) -> None:
+    """Press keys. `9:` is no key: it puts the cursor on event 9."""
+    for key in keys:
+        if key[:-1].isdigit():
+            app.pane.show_event(int(key[:-1]))
+        else:
+            await press(pilot, key)
 
 
 STATES: dict[str, tuple[list[str], tuple[str, ...]]] = {
@@ -71,55 +69,62 @@ STATES: dict[str, tuple[list[str], tuple[str, ...]]] = {
 """The keys that lead to each, and what is then seen at every size."""
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_the_pane(name: str, pictures: Pictures) -> None:
-    keys, words = STATES[name]
-    compare(pictures, host(), keys, words=words)
+LIVE = LiveAnswer("1", text="The network is never touched: the fixture uses a file in memory")
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "theme"),
-    [("rows", (200, 60), "ink"), ("rows", (120, 40), "paper"), ("cut", (200, 60), "ink")],
-    ids=["rows-wide", "rows-light", "cut-wide"],
-)
-def test_the_pane_in_another_size_or_theme(name: str, size: tuple[int, int], theme: str, pictures: Pictures) -> None:
-    keys, words = STATES[name]
-    compare(pictures, host(), keys, words=words, size=size, theme=theme)
-
-
-def test_a_summary_in_place_of_what_it_stands_for(pictures: Pictures) -> None:
-    words = ("s summarised Why does [/b] the", "s summarised Bash pytest -x")
-    compare(pictures, host(Model(SUMMARISED)), ["home"], words=words)
-
-
-def test_an_answer_that_comes_in(pictures: Pictures) -> None:
+async def test_the_pane(pictures: Pictures) -> None:
     app = host()
-    app.live = LiveAnswer("1", text="The network is never touched: the fixture uses a file in memory")
-    compare(pictures, app, words=("… assistant ~16 ▸ coming", "uses a file in memory"))
-
-
-def test_nothing_yet(pictures: Pictures) -> None:
-    compare(pictures, host(Model([])), words=("no messages yet",))
-
-
-@pytest.mark.parametrize("theme", ["ink", "paper"])
-async def test_every_style_can_be_read(theme: str) -> None:
-    app = host(theme=theme)
-    async with app.run_test() as pilot:
+    async with app.run_test(size=SMALL) as pilot:
         await settle(pilot)
-        for view in (app.query_one(RowsView), app.query_one(TextView)):
-            for name in sorted(view.COMPONENT_CLASSES):
-                style = view.get_component_rich_style(name)
-                assert style.color is not None
-                assert style.bgcolor is not None
-                assert contrast(style) >= 3.5, (theme, name)
+        for size in pictures.sizes:
+            await pictures.resize(pilot, size)
+            for name, (keys, words) in STATES.items():
+                await press_or_go(pilot, app, keys)
+                await pictures.compare_at(SMALL, pilot, name, words)
+                await back(pilot, app)
+            app.live = LIVE
+            words = ("… assistant ~16 ▸ coming", "uses a file in memory")
+            await pictures.compare_at(SMALL, pilot, "an-answer-that-comes-in", words)
+            app.live = None
+        await pictures.resize(pilot, LARGE)
+        for name in ("cut", "rows"):
+            keys, words = STATES[name]
+            await press_or_go(pilot, app, keys)
+            await pictures.compare_now(pilot, f"{name}-wide", words)
+            await back(pilot, app)
+        app.theme = "paper"
+        await pictures.resize(pilot, USUAL)
+        await press(pilot, "home")
+        await pictures.compare_now(pilot, "rows-light", words)
 
 
-async def test_nothing_is_told_by_colour_alone() -> None:
+async def test_other_sessions(pictures: Pictures) -> None:
+    app = host(Model([]))
+    async with app.run_test(size=SMALL) as pilot:
+        for size in pictures.sizes:
+            await pictures.resize(pilot, size)
+            app.shown = Model([]).shown()
+            await pictures.compare_at(SMALL, pilot, "nothing-yet", ("no messages yet",))
+            app.shown = Model(SUMMARISED).shown()
+            await press(pilot, "home")
+            words = ("s summarised Why does [/b] the", "s summarised Bash pytest -x")
+            await pictures.compare_at(SMALL, pilot, "a-summary-in-place-of-what-it-stands-for", words)
+
+
+async def test_every_style_can_be_read_and_nothing_is_told_by_colour_alone() -> None:
     """Every state has a letter, every token a border of style, every mark a sign."""
     app = host()
     async with app.run_test() as pilot:
         await settle(pilot)
-        view = app.query_one(TextView)
+        rows, view = app.query_one(RowsView), app.query_one(TextView)
         underlined = [view.get_component_rich_style(f"text-view--token-{at}").underline for at in range(4)]
         assert [bool(each) for each in underlined] == [False, True, False, True]
+        for theme in ("ink", "paper"):
+            app.theme = theme
+            await settle(pilot)
+            for each in (rows, view):
+                for name in sorted(each.COMPONENT_CLASSES):
+                    style = each.get_component_rich_style(name)
+                    assert style.color is not None
+                    assert style.bgcolor is not None
+                    assert contrast(style) >= 3.5, (theme, name)

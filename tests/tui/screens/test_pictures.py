@@ -117,21 +117,13 @@ async def back(pilot: Pilot[Any], screen: Screen[Any]) -> None:
     await until(lambda: pilot.app.screen is screen)
 
 
-async def compared(pilot: Pilot[Any], pictures: Pictures, name: str, words: Sequence[str]) -> None:
-    """A picture at one size, a look at the others."""
-    if pilot.app.size == SIZE:
-        await pictures.compare_now(pilot, name, words)
-    else:
-        await pictures.look_now(pilot, words)
-
-
 async def walk(pilot: Pilot[Any], main: MainScreen, pictures: Pictures, screens: Sequence[Said]) -> None:
     """All screens at one size, then at the next: to open one is drawn faster than to resize it."""
     for size in sorted(pictures.sizes, key=SIZE.__eq__):
         await pictures.resize(pilot, size)
         for command, text, words in screens:
             await opened(pilot, main, pictures, command, text)
-            await compared(pilot, pictures, command, words)
+            await pictures.compare_at(SIZE, pilot, command, words)
             await back(pilot, main)
 
 
@@ -152,7 +144,7 @@ async def test_the_lab_in_all_sizes_and_more_closely(services: Services, picture
             await pictures.compare_now(pilot, picture, LAB)
             for name, keys, words in CLOSER if size in pictures.sizes else ():
                 await closer(pilot, lab, pictures, keys)
-                await compared(pilot, pictures, name, words)
+                await pictures.compare_at(SIZE, pilot, name, words)
                 await back(pilot, lab)
             lab.found.highlighted = at
         pilot.app.theme = "paper"
