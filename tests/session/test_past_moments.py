@@ -64,16 +64,12 @@ async def test_recorded_and_what_if(
         await check_moments(on, [int(share * (count - 1))], ref, capsys, *more)
 
 
-async def test_a_policy_that_is_tried_has_a_curve_and_decides_about_past_requests(
-    services: Services, tmp_path: Path
-) -> None:
+async def test_a_policy_that_is_tried_decides_about_past_requests(services: Services, tmp_path: Path) -> None:
     async with opened(services, as_file(tmp_path, run(14))) as on:
-        assert on.compaction.curve.tried == ()
         await travel(on, 8)
         assert on.compaction.past.would.startswith("10 items")
         on.model.switch_policy("window")
         await on.settled()
-        assert len(on.compaction.curve.tried) == len(on.compaction.curve.sizes) > 0
         assert on.compaction.past.would.startswith("2 items")
 
 

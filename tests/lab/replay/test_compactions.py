@@ -87,7 +87,11 @@ def test_a_long_session_is_forgotten_but_for_its_end(policy: str) -> None:
 def test_nobody_decides_before_there_are_turns_enough() -> None:
     bodies: list[Body] = [Setting("model", "gpt-4o")]
     for turn in range(8):
-        bodies += [UserMessage(f"look at {turn}"), *iteration(f"c{turn}", words(300)), AssistantMessage("x", f"d{turn}")]
+        bodies += [
+            UserMessage(f"look at {turn}"),
+            *iteration(f"c{turn}", words(300)),
+            AssistantMessage("x", f"d{turn}"),
+        ]
     asked: list[int] = []
 
     def noting(plan: ContextPlan, events: Sequence[Event], *more: Any, **options: Any) -> CompactionDecision:
