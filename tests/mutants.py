@@ -167,12 +167,12 @@ class _Trial:
         return self._left([(each, self._rounds(each, reached, folders or {})) for each in faults], reached)
 
     def first_survivors(self, faults: Sequence[CodeMutant], reached: ReachedTests) -> list[CodeMutant]:
-        """The faults that are noticed neither by the tests that did so before, nor by new ones near them.
+        """The faults that are noticed neither by the tests that did so before, nor by new ones.
 
         All tests of the nearest files are asked about a fault that was never tried.
         """
         known = reached.names()
-        return self._left([(each, self._first_rounds(each, known)) for each in faults], reached)
+        return self._left([(each, self._first_rounds(each, reached, known)) for each in faults], reached)
 
     def _left(
         self, asked: Sequence[tuple[CodeMutant, list[list[str]]]], reached: ReachedTests | None
@@ -187,15 +187,16 @@ class _Trial:
             print(f"{len(left):,} of {len(asked):,} are left", flush=True)
         return left
 
-    def _first_rounds(self, mutant: CodeMutant, known: set[str]) -> list[list[str]]:
+    def _first_rounds(self, mutant: CodeMutant, reached: ReachedTests, known: set[str]) -> list[list[str]]:
         """Those that noticed it before, and then new ones; of a new fault, the nearest files."""
         from support.code_mutants import listed_tests
 
         near = self._nearest.of(mutant.file)
         if not self._kept.was_tried(mutant):
             return [[], near]
-        room = [*near, *self._nearest.of_room(mutant.file)]
-        new = [each for file in room for each in listed_tests(file) if each not in known]
+        others = [test.partition("::")[0] for test in reached.tests.get(mutant.key, ())]
+        files = dict.fromkeys([*near, *self._nearest.of_room(mutant.file), *others])
+        new = [each for file in files for each in listed_tests(file) if each not in known]
         return [self._kept.noticed_by(mutant), new]
 
     def _rounds(
