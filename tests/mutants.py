@@ -4,8 +4,9 @@ A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault
 the nearest test files. With `--reached FILE` the tests that reach the fault are asked: all tests run once to find out
 which these are, folder by folder, those of the folders without a screen first. Only faults that survive these need the
 others. The file keeps what is known, and `FILE.fates` what became of each fault, so that a run that was cut short goes
-on where it was. The faults that no test notices are listed at the end. The exit code is 1 where fewer than nine in ten
-are noticed; those that `tests/mutants.toml` explains do not count.
+on where it was; after a change, the tests that noticed a fault before are asked first. The faults that no test notices
+are listed at the end. The exit code is 1 where fewer than nine in ten are noticed; those that `tests/mutants.toml`
+explains do not count.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.reached is None:
             left = trial.survivors(left)
         else:
+            left = trial.first_survivors(left, _known_reached(options.reached))
             for folders in _folders_of_tests(PROJECT):
                 reached = _reached(PROJECT, options.reached, left, folders, options.jobs)
                 left = trial.survivors(left, reached, folders)
@@ -109,14 +111,20 @@ def _folders_of_tests(project: Path) -> tuple[dict[str, list[str]], dict[str, li
     return core, others
 
 
+def _known_reached(file: Path) -> ReachedTests:
+    from support.reached_tests import ReachedTests, load_reached
+
+    return load_reached(file) if file.exists() else ReachedTests({}, {}, {})
+
+
 def _reached(
     project: Path, file: Path, faults: Iterable[CodeMutant], folders: Mapping[str, list[str]], jobs: int
 ) -> ReachedTests:
     """Which tests of these folders reach the faults: from the file; the folders that it lacks run."""
     from support.project_copies import HANGS, ProjectCopy
-    from support.reached_tests import ReachedTests, failed_tests, load_reached, put_markers
+    from support.reached_tests import failed_tests, put_markers
 
-    known = load_reached(file) if file.exists() else ReachedTests({}, {}, {})
+    known = _known_reached(file)
     unknown = [each for each in faults if any(known.lacks(each, folder) for folder in folders)]
     if not unknown:
         return known
@@ -156,36 +164,56 @@ class _Trial:
         folders: Mapping[str, list[str]] | None = None,
     ) -> list[CodeMutant]:
         """The faults that nobody notices of the tests that reach them, in these folders; else of the nearest files."""
-        left = list(faults)
-        known = reached.names() if reached else set[str]()
-        rounds = [self._rounds(each, reached, folders or {}, known) for each in left]
+        return self._left([(each, self._rounds(each, reached, folders or {})) for each in faults], reached)
+
+    def first_survivors(self, faults: Sequence[CodeMutant], reached: ReachedTests) -> list[CodeMutant]:
+        """The faults that are noticed neither by the tests that did so before, nor by new ones.
+
+        All tests of the nearest files are asked about a fault that was never tried.
+        """
+        known = reached.names()
+        return self._left([(each, self._first_rounds(each, reached, known)) for each in faults], reached)
+
+    def _left(
+        self, asked: Sequence[tuple[CodeMutant, list[list[str]]]], reached: ReachedTests | None
+    ) -> list[CodeMutant]:
+        """The faults that are left when each round of tests was asked."""
+        left, rounds = [fault for fault, _ in asked], [theirs for _, theirs in asked]
         for number in range(len(max(rounds, default=[], key=len))):
             with ThreadPoolExecutor(self._jobs) as pool:
                 ends = list(pool.map(self._end, left, [each[number] for each in rounds], repeat(reached)))
             alive = [at for at, end in enumerate(ends) if end["fate"] == "survived"]
             left, rounds = [left[at] for at in alive], [rounds[at] for at in alive]
-            print(f"{len(left):,} of {len(faults):,} are left", flush=True)
+            print(f"{len(left):,} of {len(asked):,} are left", flush=True)
         return left
 
-    def _rounds(
-        self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]], known: set[str]
-    ) -> list[list[str]]:
-        """Which tests to ask first, and which then: new ones, a few of the nearest files, a few of others, many."""
+    def _first_rounds(self, mutant: CodeMutant, reached: ReachedTests, known: set[str]) -> list[list[str]]:
+        """Those that noticed it before, and then new ones; of a new fault, the nearest files."""
         from support.code_mutants import listed_tests
 
         near = self._nearest.of(mutant.file)
-        room = [*near, *self._nearest.of_room(mutant.file)]
+        if not self._kept.was_tried(mutant):
+            return [[], near]
+        others = [test.partition("::")[0] for test in reached.tests.get(mutant.key, ())]
+        files = dict.fromkeys([*near, *self._nearest.of_room(mutant.file), *others])
+        new = [each for file in files for each in listed_tests(file) if each not in known]
+        return [self._kept.noticed_by(mutant), new]
+
+    def _rounds(
+        self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]]
+    ) -> list[list[str]]:
+        """Which tests to ask first, and which then: a few of the nearest files, a few of others, many."""
+        near = self._nearest.of(mutant.file)
         if reached is None:
-            return [room]
+            return [[*near, *self._nearest.of_room(mutant.file)]]
         files = {file for theirs in folders.values() for file in theirs}
-        new = [each for file in room if file in files for each in listed_tests(file) if each not in known]
         near = [each for each in near if each in files]
         tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
         nearest, others = list[str](), list[str]()
         for each in tests[:FIRST]:
             (nearest if each.partition("::")[0] in near else others).append(each)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        return [new, nearest, others, reached.within([*near, *further], LONGEST)]
+        return [nearest, others, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""
@@ -193,10 +221,11 @@ class _Trial:
 
         with self._copies.one() as copy:
             end = self._kept.known(copy.folder, mutant, asked)
+            if end is None and not asked:
+                return {"fate": "survived", "by": "", "digest": ""}
             if end is None:
                 quiet = QUIET + 10 * reached.longest(asked) if reached else HANGS
-                passed = reached.seconds if reached else ()
-                end = self._kept.add(copy.folder, mutant, asked, *copy.tried(mutant, asked, quiet, passed))
+                end = self._kept.add(copy.folder, mutant, asked, *copy.tried(mutant, asked, quiet))
         print(f"{end['fate']}: {mutant} {end['by']}".rstrip(), flush=True)
         return end
 

@@ -157,7 +157,7 @@ def test_a_few_of_the_nearest_tests_are_asked_first_and_then_the_cheapest_of_eac
 def test_what_became_of_a_fault_counts_until_its_files_change(tmp_path: Path) -> None:
     for name in ("sample.py", "near.py", "far.py"):
         (tmp_path / name).write_text(SAMPLE, encoding="utf-8")
-    noticed, survived, *_ = mutants_of(tmp_path / "sample.py", tmp_path)
+    noticed, survived, new, *_ = mutants_of(tmp_path / "sample.py", tmp_path)
     asked = ["far.py::test_1", "near.py::test_1"]
     fates = KeptFates(tmp_path / "fates")
     fates.add(tmp_path, noticed, asked, "noticed", "near.py::test_1")
@@ -172,6 +172,8 @@ def test_what_became_of_a_fault_counts_until_its_files_change(tmp_path: Path) ->
     assert known() == ["noticed"]
     (tmp_path / "near.py").write_text("", encoding="utf-8")
     assert known() == []
+    assert [fates.noticed_by(each) for each in (noticed, survived)] == [["near.py::test_1"], []]
+    assert [fates.was_tried(each) for each in (noticed, survived, new)] == [True, True, False]
 
 
 def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

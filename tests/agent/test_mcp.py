@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TextIO
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from support.hostile import head, hostile, redirect
 from workbench.agent.mcp import McpServer, McpTools, _free_name, _without_flags, check_config
-from workbench.agent.mcp_link import _text, import_mcp
+from workbench.agent.mcp_link import McpLink, _text, import_mcp
 from workbench.agent.tools.base import ToolOutcome
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
@@ -186,6 +187,17 @@ async def check_a_cancelled_call_is_cancelled_at_the_server(box: Toolbox) -> Non
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (await box.run_tool("other__until_stopped", "")).text == "stopped"
+
+
+async def test_a_connection_that_fails_once_the_tools_are_listed_has_ended(tmp_path: Path) -> None:
+    class Failing(McpLink):
+        async def _connected(self, errors: TextIO) -> None:
+            self.listed = (SimpleNamespace(name="echo"),)
+            raise OSError(5, "lost")
+
+    link = Failing(McpServer("far"), tmp_path)
+    await link.task
+    assert link.problem == "ended: lost"
 
 
 async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:

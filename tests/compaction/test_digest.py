@@ -113,6 +113,13 @@ def test_what_is_left_out_is_said() -> None:
     assert "make part299" in text, "the newest are kept"
 
 
+def test_each_section_has_its_share_before_one_takes_the_rest() -> None:
+    edits = [body for at in range(100) for body in call(at, "edit_file", "done", path=f"src/part{at}.py")]
+    runs = [body for at in range(100, 200) for body in call(at, "run_command", "exit status 0", command=f"make {at}")]
+    text = make_digest(range_of([UserMessage("go"), *edits, *runs, *named_turns([1])], CONFIRM), 600, COUNTER)
+    assert text.count("(written)") > text.count("exit status 0") > 1, "files come first"
+
+
 def test_the_content_of_the_previous_summary_goes_on() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"Digest, {MARK}.\n# Goals\nFix the lexer."), *WORK]
     selected = range_of(log, CONFIRM)

@@ -26,3 +26,10 @@ def test_a_streamed_object_is_printed_like_any_other(value: dict[str, Any], item
     with redirect_stdout(streamed):
         print_streamed_json((value | {"items": iter(items)}).items())
     assert streamed.getvalue() == whole.getvalue()
+
+
+def test_what_was_printed_is_written_out_before_the_command_goes_on() -> None:
+    raw = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(io.BufferedWriter(raw))):
+        print_streamed_json([("items", iter([1]))])
+        assert raw.getvalue().endswith(b"]\n}\n")

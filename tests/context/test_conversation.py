@@ -14,7 +14,7 @@ from workbench.context.fold import Preconditions
 from workbench.context.measure import Meter
 from workbench.context.policy import Policy
 from workbench.context.view import fate_of
-from workbench.log.events import Body, Compaction, Event, KeptEvent, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Body, Compaction, Event, KeptEvent, Reasoning, ToolCall, ToolResult, UserMessage
 
 
 def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Conversation, bool]:
@@ -90,3 +90,12 @@ def test_without_some_units_the_others_stay_as_they_were() -> None:
         3,
         sum(cell.original_tokens for cell in left.cells),
     )
+
+
+def test_what_is_never_sent_is_in_no_unit() -> None:
+    events = number([UserMessage("go"), Reasoning("hm"), ToolCall("c1", "read", "{}", "r1"), ToolResult("c1", "x")])
+    for ground in (Preconditions(), Preconditions(ordered=len(events))):
+        made, _ = built(Meter(Policy(), ROOMY, COUNTER, "", "openai"), ground, events)
+        assert made.cells[1].unit < 0
+        assert made.units_within(range(1, 3)) == {0}
+        assert made.units_within(range(2, 5)) == {1}

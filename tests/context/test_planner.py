@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.logs import logs, number, policies
 from support.talk import COUNTER, ROOMY, iteration, named_turns, planned, preset, spoken, turns, words
 from workbench.context.budget import Limits
+from workbench.context.fold import events_in_order
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.policy import HistoryPolicy, Policy
@@ -21,11 +22,13 @@ from workbench.log.events import (
     Body,
     Compaction,
     Event,
+    KeptEvent,
     Override,
     OverrideAction,
     Reasoning,
     Revert,
     Setting,
+    SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -52,6 +55,29 @@ def test_what_is_not_sent_stays_behind_a_result_that_came_before_its_call(behind
     assert grown(log, Policy()) == planned(log, Policy())
 
 
+@pytest.mark.parametrize("before", [[], [UserMessage("look")]], ids=["first", "later"])
+def test_a_decision_on_one_half_of_a_pair_holds_for_the_other_and_for_nothing_else(before: list[Body]) -> None:
+    log: list[Body] = [*before, *iteration("x", "done"), AssistantMessage("so"), UserMessage("go")]
+    excluded = {len(before) + 1, len(before) + 2}
+    for seq in excluded:
+        decided: list[Body] = [*log, Override("exclude", seq, seq)]
+        for made in (planned(decided, Policy()), grown(decided, Policy())):
+            assert {row.seq for row in made.items if row.state == "excluded"} == excluded
+    last: list[Body] = [*log, AssistantMessage("done"), Override("exclude", len(log) + 1, len(log) + 1)]
+    assert [row.seq for row in planned(last, Policy()).items if row.state == "excluded"] == [len(log) + 1]
+
+
+def test_a_text_without_an_id_is_no_part_of_the_reply_before_it() -> None:
+    log = number([ToolCall("a", "f", "{}"), AssistantMessage("so"), ToolResult("a", "late")])
+    assert [event.seq for event in events_in_order(log)[0]] == [1, 3, 2]
+
+
+def test_a_system_message_ends_a_reply_unless_it_is_blank() -> None:
+    for said, order in (("be brief", [1, 3, 2]), ("", [1, 2, 3])):
+        log = number([ToolCall("a", "f", "{}"), SystemMessage(said), ToolResult("a", "late")])
+        assert [event.seq for event in events_in_order(log)[0]] == order
+
+
 # The latest user message
 
 
@@ -71,6 +97,26 @@ def test_what_was_said_of_it_holds_from_the_next_turn_on(action: OverrideAction,
     taken_back: list[Body] = [*log, Revert(2)]
     for made in (planned(taken_back, Policy()), grown(taken_back, Policy())):
         assert [row.state for row in made.items] == ["sent", "sent"]
+
+
+@pytest.mark.parametrize("action", ["exclude", "mask"])
+@pytest.mark.parametrize("before", [0, 1])
+def test_what_was_said_of_it_holds_once_it_is_answered(action: OverrideAction, before: int) -> None:
+    seq = 2 * before + 1
+    log: list[Body] = [*named_turns(range(before)), UserMessage(words(50)), Override(action, seq, seq)]
+    log.append(AssistantMessage("done"))
+    assert grown(log, Policy()) == planned(log, Policy())
+    assert planned(log, Policy()).totals.tokens < 50
+
+
+def test_the_part_that_a_compaction_kept_of_it_is_sent_once_the_next_turn_begins() -> None:
+    kept = Compaction(1, 2, "what happened", (KeptEvent(1, "short"),))
+    log: list[Body] = [UserMessage("short and long"), AssistantMessage("hm", "r1"), kept, *iteration("x", "done")]
+    for made in (planned(log, Policy()), grown(log, Policy())):
+        assert ("user", "short and long") in spoken(made)
+    log.append(UserMessage("next"))
+    for made in (planned(log, Policy()), grown(log, Policy())):
+        assert ("user", "short") in spoken(made)
 
 
 # The first message

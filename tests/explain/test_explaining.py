@@ -12,7 +12,8 @@ import pytest
 
 from workbench.explain.asking import ATTEMPTS
 from workbench.explain.explaining import ExplainJob, explain_request, prepare_explanation
-from workbench.explain.kept_answers import KeptAnswers
+from workbench.explain.kept_answers import KeptAnswers, recorded_digest
+from workbench.explain.saving import masking_saving
 from workbench.explain.values import ExplainWish, Explanation
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer
@@ -25,18 +26,19 @@ OTHER = ReplayAnswer("m", "I do not know.", cost=0.001, status=200)
 AGAIN = ReplayAnswer("m", calls=(("read", '{"path":"7.py"}'),), cost=0.001, status=200)
 
 
-def recording(folder: Path, results: int = RESULTS) -> Path:
+def recording(folder: Path, results: int = RESULTS, size: int = 50, reported: int = 9) -> Path:
     """A file with one request: a question, many files that were read, and the answer."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "opening"}]
     for number in range(results):
         function = {"name": "read", "arguments": json.dumps({"path": f"{number}.py"})}
         call = {"id": f"c{number}", "type": "function", "function": function}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"<fact{number}> " + "word " * 50})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"<fact{number}> " + "word " * size})
     messages.append({"role": "user", "content": "go on"})
     edit = {"name": "edit", "arguments": '{"line": 3, "path": "a.py"}'}
     said = {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "type": "function", "function": edit}]}
-    answer = {"model": "gpt-4o", "choices": [{"message": said}], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
+    usage = {"prompt_tokens": reported, "completion_tokens": 9}
+    answer = {"model": "gpt-4o", "choices": [{"message": said}], "usage": usage}
     path = folder / "requests.jsonl"
     path.write_text(
         json.dumps({"request": {"model": "gpt-4o", "messages": messages, "max_tokens": 20}, "response": answer}),
@@ -180,6 +182,34 @@ async def test_later_items_are_left_out_first(services: Services, tmp_path: Path
     whole = provider.bodies[0]["messages"]
     halved = provider.bodies[4]["messages"]
     assert halved[: len(halved) - 1] == whole[: len(halved) - 1]
+
+
+MASKING = ("masking.scope=session", "masking.keep_first=0", "masking.keep_last=1", "masking.min_tokens=0")
+
+
+@pytest.mark.parametrize(
+    ("options", "same"),
+    [(Options(), True), (Options(model="gpt-4o-mini"), True), (Options(policy="layers", knobs=MASKING), False)],
+    ids=["as it was", "another model", "other contents"],
+)
+def test_what_is_found_is_kept_for_the_recorded_request_if_its_contents_are_sent(
+    options: Options, same: bool, services: Services, tmp_path: Path
+) -> None:
+    source = services.source(str(recording(tmp_path)))
+    job = prepare_explanation(services, options, source, ExplainWish())
+    recorded = json.loads((tmp_path / "requests.jsonl").read_text("utf-8"))["request"]
+    assert job.recorded == (recorded_digest(job.job.dialect, recorded) if same else b"")
+
+
+async def test_results_without_effect_are_masked_and_their_calls_are_not(services: Services, tmp_path: Path) -> None:
+    source = services.source(str(recording(tmp_path, 4, 200, 900)))
+    job = prepare_explanation(services, Options(), source, ExplainWish())
+    with KeptAnswers() as kept:
+        found = await explain_request(job, Provider(holds(lambda has: has(2))).send, kept, first_wait=0)
+    saving = masking_saving(services, Options(), source, job, found)
+    assert saving is not None
+    assert (saving.events, saving.requests, saving.missed) == (3, 1, 0)
+    assert 3 * 100 < saving.tokens < 3 * 210
 
 
 # Hostile

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from support.judged import piece_of_work, summary_without
 from support.logs import number
 from support.talk import preset, summary_of
+from tui.play import Script, answer
+from workbench.judge.contexts import plan_compaction, write_context
 from workbench.judge.quick import QuickJudgement, judge_at_once, judgement_rows
 from workbench.judge.values import KINDS
 from workbench.log.events import AssistantMessage, Body, Compaction, UserMessage
+from workbench.models.failures import ModelFailure
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
@@ -57,3 +62,21 @@ async def test_nothing_to_ask_about_is_no_score() -> None:
         source = as_source("short", number([UserMessage("hi"), AssistantMessage("hello", "a1")]))
         found = await judge_at_once(services, Options(), source)
     assert judgement_rows(found)[-1] == ("score", "none: there is nothing to ask about in what is replaced")
+
+
+async def test_why_the_digest_was_used_is_noted_and_what_was_done_to_a_summary_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    too_long = "It was decided to keep the names. " * 40
+    Script(answer(too_long), [ModelFailure("authentication", "no such key")]).play(monkeypatch)
+    source, knobs = as_source("work", number(WORK)), ("compaction.summary_tokens=250",)
+    with Services() as services:
+        to_write = await plan_compaction(services, Options(knobs=knobs), source, "workbench", "scripted")
+        by_model = await write_context(services, source, to_write)
+        by_digest = await write_context(services, source, to_write)
+    assert by_model.planned.context.made_by == "scripted"
+    assert by_model.problems[0].startswith("too_long: ")
+    assert by_model.planned.context.note == ""
+    assert by_digest.planned.context.made_by == "digest"
+    assert by_digest.planned.context.note == by_digest.problems[0]
+    assert "no such key" in by_digest.problems[0]

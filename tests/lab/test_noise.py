@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,13 @@ def test_one_session_among_many_is_no_difference_however_many_of_its_requests_mi
 def test_an_interval_is_always_within_what_was_seen(seen: list[int]) -> None:
     low, high = bootstrap_interval(len(seen), lambda drawn: sum(seen[at] for at in drawn) / len(seen))
     assert min(seen) - 1e-9 <= low <= high <= max(seen) + 1e-9
+
+
+@pytest.mark.parametrize(("cases", "resamples"), [(10, 2_000), (1_000, 1_000), (9_000, 200)])
+def test_the_more_cases_there_are_the_fewer_resamples_are_drawn(cases: int, resamples: int) -> None:
+    drawn = list[int]()
+    bootstrap_interval(cases, lambda positions: drawn.append(len(positions)) or 0.0)
+    assert drawn == [cases] * resamples
 
 
 @given(st.integers(0, 60), st.integers(0, 60))

@@ -60,6 +60,18 @@ def test_without_a_report_the_factor_is_that_of_the_family() -> None:
     assert calibration.why == "no request to claude has reported its tokens yet; the factor of its family is 1.14"
 
 
+@pytest.mark.parametrize(("more", "factor"), [(700, 1.0), (1_500, 1.3)])
+def test_the_factor_of_the_family_weighs_as_much_as_contents_of_a_thousand_tokens(more: int, factor: float) -> None:
+    assert learnt(100_000, 1.3, [500, 500 + more]).calibration.factor == pytest.approx(factor, rel=0.01)
+
+
+def test_how_wrong_estimates_are_is_known_after_two() -> None:
+    assert [learnt(5, 1.0, contents).calibration.spread is None for contents in ([9], [9, 20], [9, 20, 40])] == [
+        *(True, True),
+        False,
+    ]
+
+
 def test_the_reason_has_the_numbers() -> None:
     why = learnt(20_000, 1.25, growing()).calibration.why
     assert why.startswith("learnt from 31 requests: 20,")

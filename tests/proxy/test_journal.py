@@ -24,6 +24,7 @@ from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, RequestAnswer
 from workbench.log.lock import locked_folder
 from workbench.log.store import Store
+from workbench.proxy import journal as journal_module
 from workbench.proxy.journal import BrokenJournal, Journal, JournalReader, Position
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.recorder_link import STARTS, in_process
@@ -311,6 +312,19 @@ def _read(folder: Path) -> list[bytes]:
         pass
     assert reader.position == Position.from_number(reader.position.number)
     return found
+
+
+def test_sizes_up_to_the_largest_are_read_and_others_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Journal(tmp_path)
+    written.append((NotedRecord("s", "k", 1), [b"12345"]))
+    written.close()
+    head = written.folder / sorted(os.listdir(written.folder))[0]
+    length = head.stat().st_size - journal_module._SIZES.size - 5
+    for name, size in (("MOST_OF_PAYLOAD", 5), ("MOST_OF_HEAD", length)):
+        for most, found in ((size, [b"12345"]), (size - 1, [])):
+            with monkeypatch.context() as changed:
+                changed.setattr(journal_module, name, most)
+                assert _read(written.folder) == found
 
 
 def test_a_disk_that_is_full_leaves_whole_records(tmp_path: Path) -> None:

@@ -376,6 +376,7 @@ async def test_a_session_of_an_agent_that_runs_is_followed_when_it_is_opened(
         os.utime(path, (1000 + at, 1000 + at))
     running = partial(list[AgentProcess], [AgentProcess("Claude Code", "/srv/bakery", 0.0)])
     monkeypatch.setattr(following, "running_agents", running)
+    assert [following.is_running(services, f"{path}#1") for path in paths] == [False, True]
     async with opened(services) as on:
         on.model.open_session(f"{paths[0]}#1")
         await on.settled()

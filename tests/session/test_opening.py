@@ -13,7 +13,7 @@ import pytest
 from support.waiting import GIVE_UP, patiently
 from tui.play import Script, Watcher, answer, opened, until
 from workbench.config.errors import WorkbenchError
-from workbench.log.events import UserMessage
+from workbench.log.events import ToolCall, UserMessage
 from workbench.log.store import Store
 from workbench.session import opening, outside_changes
 from workbench.session.model import SessionModel
@@ -171,6 +171,17 @@ async def test_a_session_that_another_holds_is_read_only_until_it_is_free(
             on.model.rename("mine")
             await on.settled()
             assert on.title == "mine"
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_call_in_a_session_that_goes_on_may_still_get_its_result(services: Services, held: bool) -> None:
+    with Store.open() as elsewhere:
+        session = elsewhere.create([UserMessage("look"), ToolCall("c1", "ls", "{}", "r1")], title="called")
+        if not held:
+            session.close()
+        async with opened(services, "called") as on:
+            assert on.shown.plan.verdict.status == "waiting"
+            assert [item.kind for item in on.shown.plan.items if item.seq is None] == []
 
 
 async def test_a_file_is_looked_at_and_becomes_a_session_by_a_message(

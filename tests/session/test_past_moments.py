@@ -64,6 +64,15 @@ async def test_recorded_and_what_if(
         await check_moments(on, [int(share * (count - 1))], ref, capsys, *more)
 
 
+async def test_a_policy_that_is_tried_decides_about_past_requests(services: Services, tmp_path: Path) -> None:
+    async with opened(services, as_file(tmp_path, run(14))) as on:
+        await travel(on, 8)
+        assert on.compaction.past.would.startswith("10 items")
+        on.model.switch_policy("window")
+        await on.settled()
+        assert on.compaction.past.would.startswith("2 items")
+
+
 @pytest.mark.parametrize("path", file_cases())
 async def test_real_files(services: Services, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ref = f"{path}#1" if len(services.sources(str(path))) > 1 else str(path)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tui.compaction.watching import bodies, on_talk
 from tui.play import Script, answer, call, opened, until
-from workbench.log.events import AssistantMessage, Override, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Compaction, Override, ToolResult, UserMessage
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import TextPiece
 from workbench.session.open_session import OpenSession
@@ -325,6 +326,22 @@ async def test_a_turn_that_is_stopped_before_its_first_step_is_over(
         on.model.send("second")
         await on.settled()
         assert on.said == [("you", "first"), ("ai", "one"), ("you", "second"), ("ai", "two")]
+
+
+async def test_another_knob_in_place_of_an_answer_means_not_to_compact_now(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("Done, and this is how it was done. " * 100)).play(monkeypatch)
+    async with on_talk(services, "compaction.threshold=0.35") as on:
+        on.model.send("go on")
+        await until(lambda: on.question is not None)
+        assert on.question.kind == "compact"
+        number = on.question.number
+        on.model.set_knob("masking.keep_last=7")
+        on.model.answer(number, "yes")  # too late
+        await on.settled()
+        assert "masking.keep_last=7" in await on.ask(lambda opened: opened.knobs)
+        assert not await bodies(on, Compaction)
 
 
 async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_ones(services: Services) -> None:

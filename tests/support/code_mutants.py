@@ -203,9 +203,9 @@ class NearestTests:
 
 @cache
 def listed_tests(file: str) -> list[str]:
-    """The tests of a file, without their cases."""
-    found = list[str]()
-    for node in ast.parse((PROJECT / file).read_bytes()).body:
+    """The tests of a file, without their cases; none if it is gone."""
+    found, path = list[str](), PROJECT / file
+    for node in ast.parse(path.read_bytes() if path.exists() else b"").body:
         for each in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
                 found.append("::".join([file, *([node.name] if isinstance(node, ast.ClassDef) else []), each.name]))

@@ -40,6 +40,14 @@ class KeptFates:
                 return each
         return None
 
+    def was_tried(self, fault: CodeMutant) -> bool:
+        """Whether anything is known of it, however its files were then."""
+        return fault.key in self._known
+
+    def noticed_by(self, fault: CodeMutant) -> list[str]:
+        """The tests that noticed it before, the last first, whatever has changed since."""
+        return list(dict.fromkeys(each["by"] for each in reversed(self._known.get(fault.key, [])) if each["by"]))
+
     def add(self, project: Path, fault: CodeMutant, asked: Sequence[str], fate: Fate, by: str) -> KeptFate:
         """Keep it at once."""
         kept = KeptFate(fate=fate, by=by, digest=_digest(project, fault, [by] if by else asked))

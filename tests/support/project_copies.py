@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from py_compile import PycInvalidationMode
@@ -41,13 +41,11 @@ class ProjectCopy:
         # By default Python tells by time and size whether a file has changed: a fault can leave both as they are.
         compileall.compile_dir(folder / "workbench", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
 
-    def tried(
-        self, mutant: CodeMutant, tests: Sequence[str], quiet: float, passed: Collection[str] = ()
-    ) -> tuple[Fate, str]:
+    def tried(self, mutant: CodeMutant, tests: Sequence[str], quiet: float) -> tuple[Fate, str]:
         """What the tests make of a fault, and who noticed it.
 
-        Who fails with the fault has to pass without it, or is left out. `passed` did so before. Tests hang when they
-        print nothing for `quiet` seconds.
+        Who fails with the fault has to pass without it, or is left out. Tests hang when they print nothing for `quiet`
+        seconds.
         """
         path = self.folder / mutant.file
         whole = path.read_bytes()
@@ -61,7 +59,7 @@ class ProjectCopy:
                 return "hangs", ""
             if not failed:
                 return "survived", ""
-            if failed in passed or failed in self._sound or self._first_failed([failed], HANGS) == "":
+            if failed in self._sound or self._first_failed([failed], HANGS) == "":
                 self._sound.add(failed)
                 return "noticed", failed
             print(f"left out, as it fails without a fault as well: {failed}", flush=True)

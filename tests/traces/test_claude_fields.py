@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -33,6 +34,15 @@ LINES = objects(
 def fields(line: SurveyedLine) -> dict[str, Any]:
     found = msgspec.structs.asdict(line)
     return {name: value for name, value in found.items() if name not in ("text", "value")}
+
+
+def test_lines_cost_the_garbage_collector_nothing() -> None:
+    raw = json.dumps({"type": "user", "message": {"id": "m1", "context_management": {"a": []}, "content": [{}]}})
+    for kind in (SurveyedLine, SessionLine):
+        line = msgspec.json.decode(raw, type=kind)
+        assert not gc.is_tracked(line)
+        assert line.message is not None
+        assert not gc.is_tracked(line.message)
 
 
 @given(values=st.lists(LINES | ODD, min_size=1, max_size=4), as_ascii=st.booleans())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from support.talk import planned, preset
 from workbench.lab.replay.replayed_session import undone_by
 from workbench.log.events import Body, Override, Revert
 from workbench.traces.formats import read_conversations
+from workbench.traces.parents import behind_parents
 
 RECORDED = preset("recorded")
 
@@ -136,6 +138,11 @@ def test_a_reply_that_was_written_before_its_question_comes_behind_it() -> None:
 @given(st.permutations(TALK))
 def test_no_line_stands_before_its_parent(lines: list[dict[str, Any]]) -> None:
     assert left(*lines) == ["one", "1", "two", "2"]
+
+
+def test_a_line_stays_behind_the_first_that_has_its_parents_id() -> None:
+    lines = [("a", ""), ("b", "a"), ("a", "")]
+    assert behind_parents(lines, itemgetter(0), itemgetter(1)) == lines
 
 
 @given(st.lists(st.integers(0, 30), max_size=12))

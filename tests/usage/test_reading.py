@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,13 @@ def test_the_replies_of_sub_agents_that_a_session_repeats_are_theirs(tmp_path: P
     progress["data"] |= {"message": inner}  # type: ignore[operator]
     [session] = read(write_claude(tmp_path, "s1", [claude_reply("m1", 1, 10, 1), progress])).sessions
     assert [each.sub_agent for each in session.requests] == ["", "a7"]
+
+
+@pytest.mark.parametrize("module", [claude_report_lines, codex_report_lines])
+def test_lines_cost_the_garbage_collector_nothing(module: ModuleType) -> None:
+    kinds = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, msgspec.Struct)]
+    assert kinds
+    assert [each for each in kinds if each.__struct_config__.gc] == []
 
 
 def test_a_report_of_codex_that_is_repeated_counts_once(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
+from tui.play import opened
+from tui.recorded.long_run import as_file, run
 from workbench.compaction.record import read_record
 from workbench.log.events import (
     AssistantMessage,
@@ -20,6 +25,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.sources.services import Services
 from workbench.views.compaction_view import LogFigures
 
 BODIES: st.SearchStrategy[Body] = st.sampled_from(
@@ -45,3 +51,12 @@ def test_the_thin_log_has_the_same_record_as_the_whole_log(bodies: list[Body], h
     figures.catch_up(events[:half])
     figures.catch_up(events)
     assert read_record(figures.events()) == read_record(events)
+
+
+@pytest.mark.usefixtures("project")
+async def test_the_curve_has_a_second_line_while_a_policy_is_tried(services: Services, tmp_path: Path) -> None:
+    async with opened(services, as_file(tmp_path, run(4))) as on:
+        assert on.compaction.curve.tried == ()
+        on.model.switch_policy("window")
+        await on.settled()
+        assert len(on.compaction.curve.tried) == len(on.compaction.curve.sizes) > 0

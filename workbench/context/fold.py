@@ -116,7 +116,7 @@ class _Buckets:
                 self._turn_of.append(self._turn)
                 self._seq_of.append(event.seq)
             case AssistantMessage() if not is_blank(body.content):
-                self._open = self._open and bool(body.reply)
+                self._open = False
                 self._part(event, body.reply, TEXT)
             case UserMessage():
                 self._turn += 1

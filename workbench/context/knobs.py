@@ -151,7 +151,7 @@ def closest_hint(name: str, known: Iterable[str]) -> str:
     names = list(known)
     key = name.rpartition(".")[2]
     same = [each for each in names if each.endswith(f".{key}")]
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, names)
     found = list(dict.fromkeys([*near, *same]))[:3] or difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     return f"; did you mean {' or '.join(found)}?" if found else ""
 

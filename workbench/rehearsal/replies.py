@@ -141,9 +141,7 @@ def _middle(count: int, kind: str) -> int:
 
 
 async def _until(moment: float) -> None:
-    rest = moment - asyncio.get_running_loop().time()
-    if rest > 0:
-        await asyncio.sleep(rest)
+    await asyncio.sleep(moment - asyncio.get_running_loop().time())
 
 
 async def _until_gone() -> None:

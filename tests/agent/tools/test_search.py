@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from workbench.agent.tools import search_worker
-from workbench.agent.tools.base import ToolLimits, ToolOutcome
+from workbench.agent.tools.base import ToolFailure, ToolLimits, ToolOutcome
+from workbench.agent.tools.search import run_search_worker
 from workbench.agent.tools.search_worker import Search, clipped_line, make_matcher
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -77,6 +78,17 @@ def found(root: Path, pattern: str, **more: Any) -> str:
     out = io.StringIO()
     Search(wanted, make_matcher(pattern, False, False), out).search_files()
     return out.getvalue()
+
+
+async def test_of_long_output_the_beginning_is_kept_and_nothing_else(root: Path) -> None:
+    limits = ToolLimits(output_bytes=10)
+    found = await run_search_worker("search_text", "print('a' * 50 + 'z', end='')", (), root, b"", limits)
+    assert found.text.startswith("a" * 10)
+    assert "left out 41 of 51 bytes" in found.text
+    assert "z" not in found.text
+    with pytest.raises(ToolFailure, match="left out 4 of 4100 bytes") as failure:
+        await run_search_worker("x", "import sys; sys.exit('a' * 4096 + 'zzz')", (), root, b"", limits)
+    assert "z" not in str(failure.value)
 
 
 def test_the_process_reads_what_is_wanted_and_prints(

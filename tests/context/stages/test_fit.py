@@ -70,6 +70,14 @@ def test_the_longest_are_cut_to_the_same_length_and_short_ones_stay() -> None:
     assert abs(long - longer) <= 8
 
 
+def test_what_is_cut_is_missing_in_the_slot_that_it_was_in() -> None:
+    for log in ([UserMessage("go")], [UserMessage("go"), *iteration("b", words(9_000))]):
+        made = planned([UserMessage("look"), *iteration("a", words(12_671)), *log], preset("confirm"), WINDOW)
+        assert made.cut_to_fit
+        for slot in ("history", "turn"):
+            assert getattr(made.budget, slot) == sum(row.tokens for row in made.items if row.slot == slot)
+
+
 def test_what_is_pinned_is_not_cut() -> None:
     log = [UserMessage("go"), *iteration("a", words(5_000)), *iteration("b", words(9_000)), Override("pin", 2, 3)]
     pinned, other = results(planned(log, preset("sliding"), WINDOW))

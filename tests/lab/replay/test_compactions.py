@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -10,6 +12,10 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.talk import iteration, words
+from workbench.compaction.triggers import decide_compaction
+from workbench.compaction.values import CompactionDecision
+from workbench.context.plan import ContextPlan
+from workbench.lab.replay import compactions
 from workbench.lab.replay.compactions import LabLog
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun
@@ -76,3 +82,23 @@ def test_a_long_session_is_forgotten_but_for_its_end(policy: str) -> None:
         made = _replayed(number(bodies), policy, ())
     assert len(made.compactions) >= 4
     assert max(lengths) < len(bodies) / 3
+
+
+def test_nobody_decides_before_there_are_turns_enough() -> None:
+    bodies: list[Body] = [Setting("model", "gpt-4o")]
+    for turn in range(8):
+        bodies += [
+            UserMessage(f"look at {turn}"),
+            *iteration(f"c{turn}", words(300)),
+            AssistantMessage("x", f"d{turn}"),
+        ]
+    asked: list[int] = []
+
+    def noting(plan: ContextPlan, events: Sequence[Event], *more: Any, **options: Any) -> CompactionDecision:
+        asked.append(sum(isinstance(event.body, UserMessage) for event in events))
+        return decide_compaction(plan, events, *more, **options)
+
+    with patch.object(compactions, "decide_compaction", noting):
+        made = _replayed(number(bodies), "sliding", ("compaction.turns=4", "compaction.threshold=0"))
+    assert made.compactions
+    assert asked[0] == 4

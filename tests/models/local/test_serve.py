@@ -65,6 +65,19 @@ def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path)
         os.close(end)
 
 
+def test_an_engine_that_cannot_be_imported_ends_it_and_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, serve.ENGINE, None)
+    (stdin, parent), (line, stdout) = os.pipe(), os.pipe()
+    os.write(parent, KEY.encode() + b"\n")
+    with pytest.raises(SystemExit, match=r"^1$"):
+        serve.main(["--model", "any.gguf", "--ctx", "512"], stdin, stdout)
+    assert serve.ENGINE in capsys.readouterr().err
+    for end in (parent, stdin, stdout, line):
+        os.close(end)
+
+
 def test_a_parent_that_is_gone_before_the_model_is_loaded_ends_it_too(gguf: Path) -> None:
     command = [sys.executable, "-P", "-m", "workbench.models.local.serve", "--model", str(gguf), "--ctx", "512"]
     done = subprocess.run(command, input=KEY.encode() + b"\n", capture_output=True, timeout=GIVE_UP)
@@ -101,6 +114,7 @@ def test_it_listens_on_loopback_alone_with_one_slot_and_a_key(gguf: Path) -> Non
     assert chosen.api_keys == [KEY]
     assert (chosen.n_ctx, chosen.n_parallel) == (2048, 1)
     assert chosen.offline
+    assert chosen.verbosity == 1, "errors, and nothing else"
 
 
 def test_it_leaves_processors_to_the_rest_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

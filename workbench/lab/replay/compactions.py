@@ -128,7 +128,7 @@ class LabCompactor:
         """The events that triggers look at: user messages, compactions, and the last answer."""
         self._count = 0
         """How many compactions were made."""
-        self._limit_known = -1
+        self._limit_known: int | None = None
         self._turns = 0
         """User messages after what is summarised."""
         self._idle = False
@@ -194,7 +194,7 @@ class LabCompactor:
 
     def _limit(self, now: Outline) -> int:
         """The size from which on a trigger may fire. It is the same for all requests."""
-        if self._limit_known < 0:
+        if self._limit_known is None:
             by_new = self._policy.measure == "since_compaction"
             limit = size_limit(self._policy, now.limits.window) if by_new else compacts_at(self._policy, now.plan())
             self._limit_known = limit
