@@ -152,8 +152,9 @@ class MeasuredUnits:
 
     def _join(self, unit: Unit, cell: Cell, tokens: int, around: int, begins: bool) -> None:
         """Add a cell to the newest unit and its cost to the sums; `begins`: it is its own message."""
-        unit.cells.append(len(self.cells))
-        self.cells.append(cell)
+        cells = self.cells
+        unit.cells.append(len(cells))
+        cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
             self.sums.add_cost(tokens, around, begins)

@@ -73,8 +73,10 @@ class RunningSums:
 
     def open_unit(self) -> None:
         """Add a unit, which costs nothing yet."""
-        for sums in (self.cost, self.framing, self.messages):
-            sums.append(sums[-1])
+        cost, framing, messages = self.cost, self.framing, self.messages
+        cost.append(cost[-1])
+        framing.append(framing[-1])
+        messages.append(messages[-1])
 
     def add_cost(self, tokens: int, framing: int, messages: int) -> None:
         """Add a cost to the newest unit, which is not kept apart."""
