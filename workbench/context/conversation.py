@@ -60,9 +60,10 @@ class Conversation(MeasuredUnits):
 
     def add_events(self, events: Iterable[Event]) -> bool:
         """Add events up to the first that is out of order; False if there is one."""
+        adder_of, other = _ADDERS.get, Conversation._add_aside
         for event in events:
             body = event.body
-            if not _ADDERS.get(type(body), Conversation._add_aside)(self, event, body):
+            if not adder_of(type(body), other)(self, event, body):
                 return False
         return True
 
@@ -132,14 +133,16 @@ class Conversation(MeasuredUnits):
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
         units, meter, call_id, reply = self.units, self._meter, body.call_id, body.reply
-        unit = units[-1] if units else None
+        number = len(units) - 1
+        unit = units[number] if number >= 0 else None
         if call_id in self._early and event.seq > self.ground.ordered:
             return False
         if unit is None or unit.reply != reply or (not reply and unit.results > unit.early):
             unit = self._open(reply, self.turn)
+            number += 1
         elif unit.results:
             return False
-        self.last_group = number = len(units) - 1
+        self.last_group = number
         tool, begins = body.tool, not unit.cells
         tokens, exact, note, changed, whole = meter.call((tool, body.arguments))
         wire_id, renamed = self._pairs.call(call_id, len(self.cells))
@@ -172,12 +175,8 @@ class Conversation(MeasuredUnits):
         if body.cut is not None:
             cell.agent_cut = body.cut
         call.partner = len(cells)
-        if is_blank(content):
-            meter.fill_in(cell, normalise.EMPTY_RESULT)
-            tokens = cell.tokens
-        elif not is_text:
-            meter.put_in_chat_form(cell)
-            tokens = cell.tokens
+        if not is_text or not content or content.isspace():
+            tokens = meter.normalise_content(cell, normalise.EMPTY_RESULT)
         around, uncut = meter.result_rule(tool)
         cut = meter.cut_result(cell) if tokens > uncut else None
         if cut is not None:
@@ -197,12 +196,10 @@ class Conversation(MeasuredUnits):
         meter, begins, is_text = self._meter, not unit.cells, type(content) is str
         tokens, exact = meter.text(content) if is_text else meter.count_content(content)
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
-        if is_blank(content):
-            meter.fill_in(cell, normalise.EMPTY_MESSAGE)
-        elif not is_text:
-            meter.put_in_chat_form(cell)
+        if not is_text or not content or content.isspace():
+            tokens = meter.normalise_content(cell, normalise.EMPTY_MESSAGE)
         around = meter.framing("message", begins, meter.author(cell)) if name else meter.around_text[begins]
-        self._join(unit, cell, cell.tokens, around, begins)
+        self._join(unit, cell, tokens, around, begins)
 
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1

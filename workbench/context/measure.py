@@ -247,6 +247,14 @@ class Meter:
         """A new mask window for this policy."""
         return mask.MaskWindow(self.policy.masking, self.limits.window)
 
+    def normalise_content(self, cell: Cell, if_blank: str) -> int:
+        """Give a cell what every provider accepts, in place of parts or of nothing; returns what that costs."""
+        if normalise.is_blank(cell.event_content):
+            self._fill_in(cell, if_blank)
+        else:
+            self.put_in_chat_form(cell)
+        return cell.tokens
+
     def put_in_chat_form(self, cell: Cell) -> None:
         """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
         content = cell.event_content
@@ -265,7 +273,7 @@ class Meter:
         tokens, exact = self.count_content(content)
         return TokenCount(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
-    def fill_in(self, cell: Cell, text: str) -> None:
+    def _fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""
         cell.changed, cell.whole = text, cell.tokens
         cell.tokens, cell.exact = self.text(text)

@@ -130,13 +130,11 @@ class Pairs:
         waiting = self._open.get(call_id)
         if waiting is None:
             return -1, f"no call has the id {call_id!r}"
+        if len(waiting) == 1:
+            return waiting[0], ""
         if not waiting:
             return -1, f"a second result for the call {call_id!r}"
-        if len(waiting) > 1:
-            for at in waiting:
-                if is_newest(at):
-                    return at, ""
-        return waiting[-1], ""
+        return next(filter(is_newest, waiting), waiting[-1]), ""
 
     def settle(self, call_id: str, at: int) -> None:
         """Note that the call at index `at` has its result."""
