@@ -11,7 +11,7 @@ from support.talk import COUNTER, ROOMY, iterations, planned, preset, results, w
 from workbench.context import measure
 from workbench.context.cells import Cell
 from workbench.context.stages.truncate import TruncatedText
-from workbench.log.events import Event, ToolCall, ToolResult, UserMessage
+from workbench.log.events import Event, ToolResult, UserMessage
 from workbench.models.calibrated_counts import calibrated_counter
 from workbench.models.tokens import counter_named
 
@@ -60,17 +60,11 @@ def test_a_call_costs_the_same_when_it_is_counted_again(monkeypatch: pytest.Monk
     monkeypatch.setattr(measure, "CALLS_REMEMBERED", 1)
     meter = measure.Meter(CAPPED, ROOMY, COUNTER, "", "openai")
 
-    def counted(given: str) -> tuple[int, bool, int | None, object, str]:
-        body = ToolCall("call", "read", given)
-        cell = Cell(Event(1, "one", 0, body), 0, 0, 0, True)
-        meter.count_call(cell, body)
-        return cell.tokens, cell.exact, cell.whole, cell.changed, cell.note
-
-    first = counted(arguments)
-    assert first[0] > 0
-    assert counted(arguments) == first
-    counted('{"path": "another.txt"}')  # forgets it
-    assert counted(arguments) == first
+    first = meter.call(("read", arguments))
+    assert first.tokens > 0
+    assert meter.call(("read", arguments)) == first
+    meter.call(("read", '{"path": "another.txt"}'))  # forgets it
+    assert meter.call(("read", arguments)) == first
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])

@@ -157,7 +157,8 @@ class Cell(Struct, eq=False, gc=False):
     @property
     def event_content(self) -> Content:
         """The event's own content: a text, or parts such as texts and pictures."""
-        return self.form.content_of(self.event.body)
+        body = self.event.body
+        return _FORMS.get(type(body), _ASIDE).content_of(body)
 
     @property
     def content(self) -> Content:

@@ -24,6 +24,7 @@ from workbench.context.stages.normalise import is_blank
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Content,
     Event,
     Reasoning,
     SystemMessage,
@@ -59,26 +60,27 @@ class Conversation(MeasuredUnits):
 
     def add_events(self, events: Iterable[Event]) -> bool:
         """Add events up to the first that is out of order; False if there is one."""
+        adder_of, other = _ADDERS.get, Conversation._add_aside
         for event in events:
             body = event.body
-            if not _ADDERS.get(type(body), Conversation._add_aside)(self, event, body):
+            if not adder_of(type(body), other)(self, event, body):
                 return False
         return True
 
     def _add_aside(self, event: Event, body: Body) -> bool:
         """Add what is not sent, unless it is thinking that is."""
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
-        if not (isinstance(body, Reasoning) and self._meter.sends_thinking and self._add_thinking(event, body, count)):
+        if not (isinstance(body, Reasoning) and self._meter.sends_thinking and self._add_thinking(event, body)):
             self._store(Cell(event, self.turn, -1, *count))
         return True
 
-    def _add_thinking(self, event: Event, body: Reasoning, count: TokenCount) -> bool:
+    def _add_thinking(self, event: Event, body: Reasoning) -> bool:
         """Add thinking that was sent with its reply; False if it has no text, or comes after the reply's calls."""
         unit = self.units[-1] if self.units else None
         joins = unit is not None and bool(body.reply) and unit.reply == body.reply
         if not body.text.strip() or (joins and unit is not None and unit.calls):
             return False
-        self._put(unit if joins and unit is not None else self._open(body.reply, self.turn), event, count, "")
+        self._put(unit if joins and unit is not None else self._open(body.reply, self.turn), event, body.text, "")
         return True
 
     def _drop(self, event: Event, count: TokenCount, why: str) -> Cell:
@@ -99,21 +101,20 @@ class Conversation(MeasuredUnits):
             self._unmask_turn()
         if former >= 0 and self.units[former].special:
             self._measure([former])
-        self._put(unit, event, self._meter.count_content(body.content), body.name, is_blank(body.content))
+        self._put(unit, event, body.content, body.name)
         if body.cut is not None:
             self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
-        count = self._meter.count_content(body.content)
         if is_blank(body.content):
-            self._drop(event, count, normalise.BLANK)
+            self._drop(event, self._meter.count_content(body.content), normalise.BLANK)
         elif not self.units:
-            cell = Cell(event, 0, -1, *count)
+            cell = Cell(event, 0, -1, *self._meter.count_content(body.content))
             self._meter.put_in_chat_form(cell)
             self.preamble.append(cell)
         else:
-            self._put(self._open(None, self.turn), event, count, body.name)
+            self._put(self._open(None, self.turn), event, body.content, body.name)
             if body.cut is not None:
                 self.cells[-1].agent_cut = body.cut
         return True
@@ -127,28 +128,30 @@ class Conversation(MeasuredUnits):
             unit = self._open(body.reply, self.turn)
         elif unit.calls:
             return False
-        self._put(unit, event, self._meter.count_content(body.content), body.name)
+        self._put(unit, event, body.content, body.name)
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
         units, meter, call_id, reply = self.units, self._meter, body.call_id, body.reply
-        unit = units[-1] if units else None
+        number = len(units) - 1
+        unit = units[number] if number >= 0 else None
         if call_id in self._early and event.seq > self.ground.ordered:
             return False
         if unit is None or unit.reply != reply or (not reply and unit.results > unit.early):
             unit = self._open(reply, self.turn)
+            number += 1
         elif unit.results:
             return False
-        self.last_group = number = len(units) - 1
-        cell = Cell(event, self.turn, number, 0, True)
-        cell.tool = body.tool or normalise.UNNAMED_TOOL
-        meter.count_call(cell, body)
-        cell.wire_id, renamed = self._pairs.call(call_id, len(self.cells))
-        if renamed:
-            cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
+        self.last_group = number
+        tool, begins = body.tool, not unit.cells
+        tokens, exact, note, changed, whole = meter.call((tool, body.arguments))
+        wire_id, renamed = self._pairs.call(call_id, len(self.cells))
+        cell = Cell(event, self.turn, number, tokens, exact, tool or normalise.UNNAMED_TOOL, wire_id)
+        if note or renamed:
+            cell.note = f"{note}; {renamed}" if note and renamed else note or renamed
+            cell.changed, cell.whole = changed, whole
         unit.calls += 1
-        begins = not unit.cells
-        self._join(unit, cell, cell.tokens, meter.around_call[begins], begins)
+        self._join(unit, cell, tokens, meter.around_call[begins], begins)
         return True
 
     def _add_result(self, event: Event, body: ToolResult) -> bool:
@@ -166,39 +169,37 @@ class Conversation(MeasuredUnits):
         if call.unit != newest:
             return False
         self._pairs.settle(call_id, at)
-        tokens, exact = meter.count_content(content)
-        cell = Cell(event, self.turn, newest, tokens, exact)
-        cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
+        tool, is_text = call.tool, type(content) is str
+        tokens, exact = meter.text(content) if is_text else meter.count_content(content)
+        cell = Cell(event, self.turn, newest, tokens, exact, tool, call.wire_id, at)
         if body.cut is not None:
             cell.agent_cut = body.cut
         call.partner = len(cells)
-        if is_blank(content):
-            meter.fill_in(cell, normalise.EMPTY_RESULT)
-        elif type(content) is not str:
-            meter.put_in_chat_form(cell)
-        cut = meter.cut_result(cell)
+        if not is_text or not content or content.isspace():
+            tokens = meter.normalise_content(cell, normalise.EMPTY_RESULT)
+        around, uncut = meter.result_rule(tool)
+        cut = meter.cut_result(cell) if tokens > uncut else None
         if cut is not None:
-            cell.cut = cut
+            cell.cut, tokens = cut, cut.tokens
         unit = self.units[newest]
         unit.results += 1
         if event.seq < call.event.seq:
             unit.early += 1
             self._late.add(call_id)
-        self._join(unit, cell, cell.tokens if cut is None else cut.tokens, meter.around_result(cell), True)
+        self._join(unit, cell, tokens, around, True)
         if self._mask.active and event.seq not in ground.cover:
             self._number(cell, len(cells) - 1)
         return True
 
-    def _put(self, unit: Unit, event: Event, count: TokenCount, name: str, blank: bool = False) -> None:
+    def _put(self, unit: Unit, event: Event, content: Content, name: str) -> None:
         """Add a message of one cell to the newest unit."""
-        meter, begins = self._meter, not unit.cells
-        cell = Cell(event, self.turn, len(self.units) - 1, *count)
-        if blank:
-            meter.fill_in(cell, normalise.EMPTY_MESSAGE)
-        else:
-            meter.put_in_chat_form(cell)
-        around = meter.framing("message", begins, meter.author(cell) if name else 0)
-        self._join(unit, cell, cell.tokens, around, begins)
+        meter, begins, is_text = self._meter, not unit.cells, type(content) is str
+        tokens, exact = meter.text(content) if is_text else meter.count_content(content)
+        cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
+        if not is_text or not content or content.isspace():
+            tokens = meter.normalise_content(cell, normalise.EMPTY_MESSAGE)
+        around = meter.framing("message", begins, meter.author(cell)) if name else meter.around_text[begins]
+        self._join(unit, cell, tokens, around, begins)
 
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1

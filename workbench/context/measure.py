@@ -6,18 +6,19 @@ import json
 import re
 from copy import copy
 from dataclasses import replace
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
 from workbench.context.load import RECORDED
-from workbench.context.policy import Policy
+from workbench.context.policy import NO_LIMIT, Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.chat_form import chat_parts
 from workbench.context.stages.history import resident_limit
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate_result
-from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
+from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, text_of
 from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
 from workbench.models.tokens import TokenCount, TokenCounter
@@ -38,10 +39,53 @@ _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
 
 All threads share them, and any may clear them at any time. So an entry is read once, without a check before.
 """
-_Calls = dict[tuple[str, str], tuple[TokenCount, str, str]]
+
+
+class CallCount(NamedTuple):
+    """What a call costs as it is sent."""
+
+    tokens: int
+    exact: bool
+    note: str
+    """What was changed in its arguments; empty if nothing."""
+    changed: str | None
+    """The arguments that are sent in place of its own."""
+    whole: int | None
+    """What it costs with its own arguments, if they are changed."""
+
+
+class _Calls(dict[tuple[str, str], CallCount]):
+    """The counts of calls by the tool's name and the arguments. One that is not in memory is counted when it is asked
+    for. Shared and cleared like the cuts."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__()
+        self._counter = ref(counter)
+
+    def __missing__(self, key: tuple[str, str]) -> CallCount:
+        counter, (tool, arguments) = self._counter(), key
+        assert counter is not None, "the counter of these calls is gone"
+        sent, note = normalise.sound_arguments(arguments)
+        tokens, exact = count_call(counter, tool, sent)
+        whole = count_call(counter, tool, arguments).tokens if note else None
+        found = CallCount(tokens, exact, note, sent if note else None, whole)
+        if len(self) >= CALLS_REMEMBERED:
+            self.clear()
+        if len(arguments) < _SHORT:
+            self[key] = found
+        return found
+
+
 _CALLS: WeakKeyDictionary[TokenCounter, _Calls] = WeakKeyDictionary()
-"""Of a tool's name and arguments: what the call costs as it is sent, the arguments that are sent, and what was changed
-in them. Shared and cleared like the cuts."""
+
+
+class ResultRule(NamedTuple):
+    """What is the same for all results of a tool."""
+
+    around: int
+    """The tokens around one, which begins its message."""
+    uncut: int
+    """One with at most so many tokens is never cut; -1: that depends on its text."""
 
 
 def framing_tokens(kind: Kind, begins: bool, author: int, times: float) -> int:
@@ -65,19 +109,20 @@ class Meter:
         self.sends_own_tools = False
         """Whether tools are sent as they are described, also those that a provider runs."""
         self._model = model
-        self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
-        self._calls = _CALLS.setdefault(counter, {})
+        self.call = _CALLS.setdefault(counter, _Calls(counter)).__getitem__
+        """What a call costs, by the tool's name and the arguments."""
         self.no_result = counter.count(normalise.NO_RESULT)
         """The cost of a synthetic result."""
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
         """How many messages of history may be kept."""
         self.guidance = slot_guidance(policy.budget, limits.window)
-        self._authors: dict[str, int] = {}
         self._around: dict[tuple[bool, bool, int], int] = {}
-        self._around_results: dict[str | None, int] = {}
+        self._results: dict[str | None, ResultRule] = {}
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
+        self.around_text = self.framing("message", False), self.around_message
+        """The framing of a text without a name that does not begin its message, and of one that does."""
         self.around_call = self.framing("tool_call", False), self.framing("tool_call", True)
         """The framing of a call that does not begin its message, and of one that does."""
 
@@ -111,57 +156,41 @@ class Meter:
             total, exact = total + count.tokens, exact and count.exact
         return TokenCount(total, exact)
 
-    def count_call(self, cell: Cell, body: ToolCall) -> None:
-        """Count a call: its name and its arguments, as valid JSON."""
-        key = (body.tool, body.arguments)
-        found = self._calls.get(key)
-        if found is None:
-            sent, note = normalise.sound_arguments(body.arguments)
-            found = count_call(self.counter, body.tool, sent), sent, note
-            if len(self._calls) >= CALLS_REMEMBERED:
-                self._calls.clear()
-            if len(body.arguments) < _SHORT:
-                self._calls[key] = found
-        (cell.tokens, cell.exact), sent, note = found
-        if note:
-            cell.whole = count_call(self.counter, body.tool, body.arguments).tokens
-            cell.changed, cell.note = sent, note
-
     def author(self, cell: Cell) -> int:
         """What the author of a message, or the tool of a result, adds to its framing."""
-        return self.tool_author(cell) if cell.kind == "tool_result" else count_name(self.counter, cell.name)
-
-    def tool_author(self, cell: Cell) -> int:
-        """Like `author`, for the result of a call, or for the call that it answers."""
-        tool = cell.tool or ""
-        found = self._authors.get(tool)
-        if found is None:
-            found = self._authors[tool] = count_author(self.counter, tool)
-        return found
+        if cell.kind == "tool_result":
+            return count_author(self.counter, cell.tool or "")
+        return count_name(self.counter, cell.name)
 
     def around_result(self, cell: Cell) -> int:
         """The tokens around the result of a call; `cell` is the result, or the call if it has none."""
-        found = self._around_results.get(cell.tool)
+        return self.result_rule(cell.tool).around
+
+    def result_rule(self, tool: str | None) -> ResultRule:
+        """What is the same for all results of a tool."""
+        found = self._results.get(tool)
         if found is None:
-            found = self._around_results[cell.tool] = self.framing("tool_result", True, self.tool_author(cell))
+            around = self.framing("tool_result", True, count_author(self.counter, tool or ""))
+            cap = self._rule(tool)
+            uncut = {"none": NO_LIMIT, "lines": -1}.get(cap.strategy, cap.max_tokens)
+            found = self._results[tool] = ResultRule(around, uncut)
         return found
+
+    def _rule(self, tool: str | None) -> TruncationRule:
+        return rule_for(self.policy.truncation, tool or "", self.limits.window)
 
     def cut_result(self, cell: Cell) -> TruncatedText | None:
         """Cut a tool result that is over its cap; None if it is not."""
-        tool = cell.tool or ""
-        rule = self._rules.get(tool)
-        if rule is None:
-            rule = self._rules[tool] = rule_for(self.policy.truncation, tool, self.limits.window)
-        if rule.strategy == "none" or (rule.strategy != "lines" and cell.tokens <= rule.max_tokens):
+        if cell.tokens <= self.result_rule(cell.tool).uncut:
             return None
-        content = cell.content
+        rule, content = self._rule(cell.tool), cell.content
         if isinstance(content, str) or all(isinstance(part, TextPart) for part in content):
             return self._remembered(cell.text, cell.tokens, rule, cell.id)
         return self._cut_parts(content, rule, cell.id)
 
     def cut_to(self, cell: Cell, cap: int) -> TruncatedText | None:
         """Cut a tool result to so many tokens, with the tool's own strategy if that counts tokens; None if it fits."""
-        strategy = rule_for(self.policy.truncation, cell.tool or "", self.limits.window).strategy
+        strategy = self._rule(cell.tool).strategy
         strategy = strategy if strategy in ("head", "tail") else "both"
         rule = TruncationRule(strategy, cap, 0, 0, 0, 0, False)
         content = cell.content
@@ -218,6 +247,14 @@ class Meter:
         """A new mask window for this policy."""
         return mask.MaskWindow(self.policy.masking, self.limits.window)
 
+    def normalise_content(self, cell: Cell, if_blank: str) -> int:
+        """Give a cell what every provider accepts, in place of parts or of nothing; returns what that costs."""
+        if normalise.is_blank(cell.event_content):
+            self._fill_in(cell, if_blank)
+        else:
+            self.put_in_chat_form(cell)
+        return cell.tokens
+
     def put_in_chat_form(self, cell: Cell) -> None:
         """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
         content = cell.event_content
@@ -236,7 +273,7 @@ class Meter:
         tokens, exact = self.count_content(content)
         return TokenCount(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
-    def fill_in(self, cell: Cell, text: str) -> None:
+    def _fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""
         cell.changed, cell.whole = text, cell.tokens
         cell.tokens, cell.exact = self.text(text)

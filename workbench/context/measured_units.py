@@ -80,9 +80,9 @@ class MeasuredUnits:
     def _open(self, reply: str | None, turn: int) -> Unit:
         """Begin a new unit. The one before is complete: missing results will not come."""
         unit, units = Unit(turn, reply), self.units
-        last = units[-1] if units else unit
+        number = len(units)
         units.append(unit)
-        if last.calls != last.results:
+        if number and (last := units[number - 1]).calls != last.results:
             self._repair(last)
         self.sums.open_unit()
         return unit
@@ -90,12 +90,13 @@ class MeasuredUnits:
     def _repair(self, unit: Unit) -> None:
         """Give each call of the last unit without a result a synthetic one."""
         lacking = [at for at in unit.cells if self._lacks_result(at)]
+        number = self.cells[lacking[0]].unit
         self.repairs.extend(lacking)
         if self._plain:
             around = sum(self._meter.around_result(self.cells[at]) for at in lacking)
-            self.sums.add_cost(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
+            self.sums.add_cost(number, len(lacking) * self._meter.no_result.tokens, around, len(lacking))
         else:
-            self._measure([self.cells[lacking[0]].unit])
+            self._measure([number])
 
     def _lacks_result(self, at: int) -> bool:
         cell = self.cells[at]
@@ -152,11 +153,12 @@ class MeasuredUnits:
 
     def _join(self, unit: Unit, cell: Cell, tokens: int, around: int, begins: bool) -> None:
         """Add a cell to the newest unit and its cost to the sums; `begins`: it is its own message."""
-        unit.cells.append(len(self.cells))
-        self.cells.append(cell)
+        cells = self.cells
+        unit.cells.append(len(cells))
+        cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add_cost(tokens, around, begins)
+            self.sums.add_cost(cell.unit, tokens, around, 1 if begins else 0)
         else:
             self._join_special(unit, cell)
 

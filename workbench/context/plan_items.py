@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 
 from workbench.context import fold
 from workbench.context.cells import Cell, Unit
-from workbench.context.items import Edit, Item, Slot, State
+from workbench.context.items import IN_REQUEST, Edit, Item, Slot, State
 from workbench.context.stages import normalise, override
 from workbench.context.stages.fit import FittedResult
 from workbench.context.stages.groups import GroupCut
@@ -249,6 +249,7 @@ class PlanItems(Sequence[Item]):
         """The items that are sent, in order, without making those that are left out."""
         yield from (item for item in self.fixed if item.in_request)
         summaries: dict[int, list[Item]] = {}
+        item_of, units = self._item, self._units
         for summary in self._summaries:
             summaries.setdefault(summary.before, []).extend(summary.items)
         missing = {*self._repairs[: self._repair_count], *self._open_repairs}
@@ -257,14 +258,15 @@ class PlanItems(Sequence[Item]):
             if number in summaries:
                 yield from summaries[number]
             lacking = []
-            for at in self._units[number].cells:
-                if at < length and cells[at].seq not in cover:
-                    item = self._item(cells[at])
-                    if item.in_request:
+            for at in units[number].cells:
+                if at < length and not (cover and cells[at].seq in cover):
+                    item = item_of(cells[at])
+                    if item.state in IN_REQUEST:
                         yield item
                     if at in missing:
                         lacking.append(self._inserted(at))
-            yield from (item for item in lacking if item.in_request)
+            if lacking:
+                yield from (item for item in lacking if item.in_request)
         yield from summaries.get(self.cuts.units, ())
 
     # One item

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from operator import attrgetter
 
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
@@ -43,6 +44,7 @@ from workbench.wire.event_builder import is_sealed
 
 _SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer, Hold)
 """Control events that change no plan."""
+_body_of = attrgetter("body")
 TRIED = "compaction.draft"
 """The id of a compaction that is in no log."""
 
@@ -99,7 +101,8 @@ class Planner:
             return
         self._trial = None
         self._events += fresh
-        self._controls += [event for event in fresh if type(event.body) in CONTROL]
+        if not CONTROL.isdisjoint(map(type, map(_body_of, fresh))):
+            self._controls += [event for event in fresh if type(event.body) in CONTROL]
         self._restart()
 
     def _changes_the_past(self, event: Event) -> bool:

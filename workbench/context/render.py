@@ -34,7 +34,7 @@ def render_tools(plan: ContextPlan) -> list[dict[str, Any]]:
 
 def render_messages(plan: ContextPlan) -> list[Message]:
     made = MessageList()
-    for item in plan.items.in_request():
+    for item in plan.items.without_reasons().in_request():
         made.add_item(item)
     return made.finish()
 
@@ -53,15 +53,17 @@ class MessageList:
         """Add an item that is sent."""
         if item.kind == "tool_definition":
             return
-        self._show_pictures(item)
+        if self._pictures:
+            self._show_pictures(item)
         if is_merged(item):
             self._merged.append(slot_heading(item.slot, item.name) + (item.text or ""))
             return
-        if item.role == "assistant" and item.unit >= 0 and item.unit == self._unit:
+        role, unit = item.role, item.unit
+        if role == "assistant" and unit >= 0 and unit == self._unit:
             _extend(self._found[-1], item)
         else:
             self._found.append(_message(item, self._pictures))
-        self._unit = item.unit if item.role == "assistant" else -1
+        self._unit = unit if role == "assistant" else -1
 
     def add_as_given(self, entry: Any, first: Item) -> None:
         """Add a message that needs no rendering; `first`: its first item."""
@@ -84,10 +86,11 @@ def _message(item: Item, pictures: list[Message]) -> Message:
         return {"role": "assistant", "content": None, "tool_calls": [_call(item)]}
     content = _sent(item)
     if item.role == "tool":
-        shown = () if isinstance(content, str) else tuple(part for part in content if isinstance(part, ImagePart))
-        if shown:
-            pictures.append({"role": "user", "content": content_json(shown)})
-            content = tuple(part for part in content if not isinstance(part, str | ImagePart))
+        if not isinstance(content, str):
+            shown = tuple(part for part in content if isinstance(part, ImagePart))
+            if shown:
+                pictures.append({"role": "user", "content": content_json(shown)})
+                content = tuple(part for part in content if not isinstance(part, ImagePart))
         return {"role": "tool", "tool_call_id": item.call_id, "content": content_json(content)}
     message: Message = {"role": item.role, "content": content_json(content)}
     if item.name:

@@ -94,7 +94,8 @@ def fate_of(cell: Cell, view: View) -> Fate:
     cut = cell.cut
     if cut is not None and cell.seq != view.latest:
         return "truncated", cut.tokens, cut.parts or cut.text, cut.exact
-    return cell.state, cell.tokens, cell.content, cell.exact
+    state: State = "sent" if cell.agent_cut is None else cell.agent_cut.state
+    return state, cell.tokens, cell.event_content if cell.changed is None else cell.changed, cell.exact
 
 
 def is_sent(cell: Cell, view: View) -> bool:

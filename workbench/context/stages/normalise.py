@@ -73,39 +73,44 @@ _BLANKS = " \t\n\r"
 """JSON's white space; Python's `strip` removes more."""
 
 
+def _is_sound(call_id: str) -> bool:
+    """Whether every provider takes a call's id. Most are identifiers, which is quicker to tell."""
+    return (call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id) is not None
+
+
 class Pairs:
     """Which calls wait for a result. A careless transcript may reuse ids; on the wire each is unique."""
 
     def __init__(self) -> None:
-        self._open: dict[str, list[int]] = {}
+        self._open: dict[str, tuple[int, ...]] = {}
         """The waiting calls, by their ids in the log."""
         self._used: set[str] = set()
         """The ids on the wire."""
 
     def copy(self) -> Pairs:
         made = Pairs()
-        made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}
-        made._used = self._used.copy()
+        made._open, made._used = self._open.copy(), self._used.copy()
         return made
 
     def moved(self, places: Mapping[int, int], ids: Iterable[str]) -> Pairs:
         """The pairs for calls with new indexes; other calls are forgotten."""
         made = Pairs()
-        made._open = {call_id: [places[at] for at in self._open[call_id] if at in places] for call_id in ids}
+        made._open = {call_id: tuple(places[at] for at in self._open[call_id] if at in places) for call_id in ids}
         made._used = self._used.copy()
         return made
 
     def wait(self, call_id: str, at: int) -> None:
         """Note that the call at index `at` waits for its result."""
-        self._open.setdefault(call_id, []).append(at)
+        self._open[call_id] = (*self._open.get(call_id, ()), at)
 
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
-        self._open.setdefault(call_id, []).append(at)
         used = self._used
-        if call_id not in used and _ID.fullmatch(call_id):
+        if call_id not in used and _is_sound(call_id):
+            self._open[call_id] = (at,)
             used.add(call_id)
             return call_id, ""
+        self.wait(call_id, at)
         stem = _NOT_ID.sub("_", call_id) or "call"
         wire, number = stem, 1
         while wire in self._used:
@@ -125,14 +130,13 @@ class Pairs:
         waiting = self._open.get(call_id)
         if waiting is None:
             return -1, f"no call has the id {call_id!r}"
+        if len(waiting) == 1:
+            return waiting[0], ""
         if not waiting:
             return -1, f"a second result for the call {call_id!r}"
-        if len(waiting) > 1:
-            for at in waiting:
-                if is_newest(at):
-                    return at, ""
-        return waiting[-1], ""
+        return next(filter(is_newest, waiting), waiting[-1]), ""
 
     def settle(self, call_id: str, at: int) -> None:
         """Note that the call at index `at` has its result."""
-        self._open[call_id].remove(at)
+        waiting = self._open[call_id]
+        self._open[call_id] = () if len(waiting) == 1 else tuple(each for each in waiting if each != at)
