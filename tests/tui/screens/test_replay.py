@@ -62,6 +62,7 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         await seen(pilot, "excluded", "frees")
         await pilot.press("n")
         await until(lambda: isinstance(pilot.app.screen, TextDialog))
+        await pilot.pause()
         page = pilot.app.screen
         assert isinstance(page, TextDialog)
         page.field.value = "three times"
