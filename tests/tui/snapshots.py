@@ -104,7 +104,7 @@ class Pictures:
         inspect.getclosurevars(self._snap_compare).nonlocals["snapshot"](name=name)  # of the next one it compares
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("textual._doc.take_svg_screenshot", lambda **_: taken)
-            assert self._snap_compare(pilot.app), IF_MEANT
+            assert self._snap_compare(pilot.app), f"the picture {name} differs; {IF_MEANT}"
 
     async def look_now(self, pilot: Pilot[Any], words: Sequence[str], *, is_busy: bool = False) -> None:
         """What must hold without a picture, at the size and in the theme of now."""
