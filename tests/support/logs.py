@@ -159,7 +159,7 @@ def _body(chosen: Choices) -> Body:
         case 2 | 3:
             return ToolCall(chosen.pick(CALL_IDS), chosen.pick(TOOLS), chosen.pick(ARGUMENTS), chosen.pick(REPLIES))
         case 4:
-            return ToolResult(chosen.pick(CALL_IDS), _content(chosen), chosen.pick(TOOLS))
+            return ToolResult(chosen.pick(CALL_IDS), _content(chosen), chosen.pick(TOOLS), chosen.maybe())
         case 5:
             return ToolResult(chosen.pick(CALL_IDS), _content(chosen), chosen.pick(TOOLS), cut=chosen.pick(CUTS))
         case 6:
@@ -180,7 +180,7 @@ def _iteration(chosen: Choices) -> list[Body]:
     if chosen.maybe():
         bodies.insert(0, AssistantMessage(_content(chosen), reply))
     for each in chosen.pick(list(permutations(ids)))[:answers]:
-        bodies.append(ToolResult(each, _content(chosen), "", cut=chosen.pick(CUTS)))
+        bodies.append(ToolResult(each, _content(chosen), "", chosen.below(4) == 3, cut=chosen.pick(CUTS)))
     return bodies
 
 

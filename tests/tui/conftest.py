@@ -24,6 +24,8 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
 from workbench.tui.textual_patches import PATCHES, text_as_it_is
 
+pytest.register_assert_rewrite("tui.snapshots")  # some tests import it before pytest knows it as a plug-in
+
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
 

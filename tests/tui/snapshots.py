@@ -104,7 +104,7 @@ class Pictures:
         inspect.getclosurevars(self._snap_compare).nonlocals["snapshot"](name=name)  # of the next one it compares
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("textual._doc.take_svg_screenshot", lambda **_: taken)
-            assert self._snap_compare(pilot.app), IF_MEANT
+            assert self._snap_compare(pilot.app), f"the picture {name} differs; {IF_MEANT}"
 
     async def compare_at(self, size: Size, pilot: Pilot[Any], name: str, words: Sequence[str]) -> None:
         """Compare what an app shows if it has this size, and only look at it in others."""

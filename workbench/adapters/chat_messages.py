@@ -11,6 +11,7 @@ class SystemPrompt(NamedTuple):
     """The system messages that a chat begins with. They go out as they are; a context gets their text."""
 
     length: int
+    """How many messages they are."""
     text: str
 
     def without(self, planned: Sequence[Any]) -> list[Any]:
@@ -19,7 +20,7 @@ class SystemPrompt(NamedTuple):
 
 
 def leading_prompt(messages: Sequence[Any], before: str = "") -> SystemPrompt:
-    """The prompt of a chat; `before`: what the framework keeps of it elsewhere."""
+    """The prompt of a chat; `before`: the part of the prompt that the framework keeps elsewhere, which comes first."""
     count = next((at for at, each in enumerate(messages) if not _is_system(each)), len(messages))
     texts = (before, *(text_of_content(each["content"]) for each in messages[:count]))
     return SystemPrompt(count, "\n\n".join(filter(None, texts)))
@@ -30,7 +31,7 @@ def _is_system(message: Any) -> bool:
 
 
 def text_of_content(content: Any) -> str:
-    """The text of a content, of all its parts."""
+    """The texts of all parts of a content."""
     if isinstance(content, str) or content is None:
         return content or ""
     return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
@@ -49,9 +50,13 @@ class Originals:
             if message.get("tool_call_id"):
                 self._results[str(message["tool_call_id"])] = own
         self._next = 0
+        """Objects before this index were found, or passed over."""
 
     def whole_object(self, message: Mapping[str, Any]) -> Any:
-        """The object of a planned message that goes out as it was given; None if it was changed. Ask in their order."""
+        """The object of a planned message that goes out as it was given; None if the message was changed.
+
+        To be called for the planned messages in their order.
+        """
         places = self._places.get(_written(message), ())
         at = next((place for place in places if place >= self._next), None)
         if at is None:

@@ -22,6 +22,8 @@ from workbench.wire.dialects import DEFAULT
 
 _NOT_REPEATED: Final = frozenset({"annotations", "caller", "citations", "index", "logprobs", "status"})
 """Keys of an answer that programs leave out when they repeat it."""
+MOST: Final = 100
+"""Conversations that are remembered. The one that was not used for longest is forgotten first."""
 
 
 def same_message(one: Any, other: Any) -> bool:
@@ -30,6 +32,7 @@ def same_message(one: Any, other: Any) -> bool:
 
 
 def _meaning(value: Any, key: str = "") -> Any:
+    """A message, or a value in it under `key`, in a form that is the same for all ways to write it."""
     if isinstance(value, Mapping):
         # The id of a call says which one it is; that of a message, or of an item with a `call_id`, says nothing.
         own = ("id",) if "role" in value or "call_id" in value else ()
@@ -55,10 +58,6 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-MOST: Final = 100
-"""PlannedConversations that are remembered. The one that was not used for longest is forgotten first."""
 
 
 class AdapterSettings(TypedDict, total=False):
@@ -105,7 +104,7 @@ class FollowedConversation:
         self.context.follow(self.known)
 
     def common(self, messages: Sequence[Any]) -> int:
-        """How many messages a list and this conversation begin with alike."""
+        """How many messages are the same, from the first on, in a list and in this conversation."""
         both = zip(self.known, self.plain_values(messages), strict=False)
         return next(
             (at for at, pair in enumerate(both) if not same_message(*pair)), min(len(self.known), len(messages))
@@ -116,7 +115,7 @@ class PlannedConversations:
     """All conversations of one adapter. The context that was used last is `context`."""
 
     def __init__(self, dialect: str, settings: AdapterSettings) -> None:
-        self._dialect = dialect
+        self._dialect_name = dialect
         self.dialect = known_dialect(dialect) or DEFAULT
         self._settings = settings
         self._all: OrderedDict[str, FollowedConversation] = OrderedDict()
@@ -132,14 +131,14 @@ class PlannedConversations:
         context = self._followed(messages, key, **head)
         if context.due:
             await context.compact(self._settings.get("summarise"))
-        return PlannedRequest(context.request(self._dialect), context)
+        return PlannedRequest(context.request(self._dialect_name), context)
 
     def request_now(self, messages: Sequence[Any], key: str = "", **head: Any) -> PlannedRequest:
         """`request` for frameworks that do not wait for coroutines."""
         context = self._followed(messages, key, **head)
         if context.due:
             context.compact_now(self._settings.get("summarise"))
-        return PlannedRequest(context.request(self._dialect), context)
+        return PlannedRequest(context.request(self._dialect_name), context)
 
     def length_of(self, context: Context) -> int:
         """How many messages a context was given."""
@@ -191,13 +190,13 @@ class PlannedConversations:
             given["store"] = unused_store(self._settings["store"])
         if model and not given.get("model"):
             given["model"] = model
-        return Context(dialect=self._dialect, **given)
+        return Context(dialect=self._dialect_name, **given)
 
 
 def unused_store(store: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """The name for one more conversation in a store: as it was given, or with a number.
 
-    A framework begins with messages of its own, so a conversation never goes on with an earlier one's session.
+    A framework begins with its own messages, so a conversation never continues the session of an earlier one.
     """
     name = os.fspath(store)
     if not isinstance(store, str) or os.sep in name or name.endswith(".db"):

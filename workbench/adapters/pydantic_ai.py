@@ -38,7 +38,7 @@ Pair = tuple[dict[str, Any], Any]
 class PlannedRequests(AbstractCapability[Any]):
     """Plans each request of an agent. `all_messages()` keeps every message whole.
 
-    It does a history processor's work behind the history, which a history processor would replace.
+    A history processor would change these messages; this changes only what is sent.
     `workbench.context` has the context that was used last.
     """
 
@@ -63,6 +63,7 @@ class PlannedRequests(AbstractCapability[Any]):
 
 
 def _head(request: ModelRequestContext) -> dict[str, Any]:
+    """The system prompt, the tools and the model."""
     parameters = request.model_request_parameters
     offered = (*parameters.function_tools, *parameters.output_tools)
     return {
@@ -95,7 +96,7 @@ def _part(part: Any) -> dict[str, Any]:
         case UserPromptPart(content=content):
             return {
                 "role": "user",
-                "content": content if isinstance(content, str) else [_content(it) for it in content],
+                "content": content if isinstance(content, str) else [_content(each) for each in content],
             }
         case ToolReturnPart():
             return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}

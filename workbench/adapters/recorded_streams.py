@@ -20,7 +20,7 @@ def watch_stream(answer: Any, report: Report) -> Any:
         setattr(answer, opener, _watched_opening(getattr(answer, opener), report))
     elif hasattr(answer, "_iterator"):
         events = answer._iterator
-        answer._iterator = _later(events, report) if hasattr(events, "__anext__") else _now(events, report)
+        answer._iterator = _watched_async(events, report) if hasattr(events, "__anext__") else _watched(events, report)
     return answer
 
 
@@ -34,7 +34,7 @@ async def _opened_later(opening: Awaitable[Any], report: Report) -> Any:
     return watch_stream(await opening, report)
 
 
-def _now(events: Iterator[Any], report: Report) -> Iterator[Any]:
+def _watched(events: Iterator[Any], report: Report) -> Iterator[Any]:
     seen = []
     for event in events:
         seen.append(event)
@@ -42,7 +42,7 @@ def _now(events: Iterator[Any], report: Report) -> Iterator[Any]:
     report(seen)
 
 
-async def _later(events: AsyncIterator[Any], report: Report) -> AsyncIterator[Any]:
+async def _watched_async(events: AsyncIterator[Any], report: Report) -> AsyncIterator[Any]:
     seen = []
     async for event in events:
         seen.append(event)
@@ -55,7 +55,7 @@ class WatchedStream:
 
     def __init__(self, stream: Any, report: Report) -> None:
         self._stream = stream
-        self._events = _now(iter(stream), report)
+        self._events = _watched(iter(stream), report)
 
     def __iter__(self) -> Iterator[Any]:
         return self._events

@@ -36,20 +36,20 @@ VETO = 2
 """The exit status with which a command vetoes."""
 _MOST_BYTES = 16 * 1024
 """How many bytes of a command's output are read."""
-_List = Annotated[tuple[Annotated[str, Meta(pattern=r"\S")], ...], Meta(description="a list of commands")]
+_CommandList = Annotated[tuple[Annotated[str, Meta(pattern=r"\S")], ...], Meta(description="a list of commands")]
 
 
 class _Commands(Table, frozen=True):
     """The `[hooks]` table."""
 
-    before_model: _List = ()
-    after_model: _List = ()
-    before_tool: _List = ()
-    after_tool: _List = ()
-    before_compact: _List = ()
-    after_compact: _List = ()
+    before_model: _CommandList = ()
+    after_model: _CommandList = ()
+    before_tool: _CommandList = ()
+    after_tool: _CommandList = ()
+    before_compact: _CommandList = ()
+    after_compact: _CommandList = ()
     pass_env: VariableNames = ()
-    """Variables with names like keys that the commands may see."""
+    """Variables that the commands may see although their names look like those of keys."""
 
 
 class HookProblem(NamedTuple):

@@ -101,7 +101,7 @@ class ToolCost(NamedTuple):
     is_off: bool
 
 
-class _Found(NamedTuple):
+class _FoundTool(NamedTuple):
     server: str
     own_name: str
     tool: Tool
@@ -128,7 +128,9 @@ class McpTools:
         self._most_bytes = (limits or ToolLimits()).output_bytes
         self._links: list[McpLink] = []
         self._wrong_off: list[str] = []
-        self._every: tuple[_Found, ...] = ()
+        """Problems with `off` in the config."""
+        self._all_tools: tuple[_FoundTool, ...] = ()
+        """Also those that are switched off."""
         self.tools: tuple[Tool, ...] = ()
         """For the toolbox. Tools of a server that ends later stay, and answer with an error."""
 
@@ -147,8 +149,8 @@ class McpTools:
         except BaseException:
             await self._leave()
             raise
-        self._every = tuple(self._found())
-        self.tools = tuple(found.tool for found in self._every if not found.is_off)
+        self._all_tools = tuple(self._find_tools())
+        self.tools = tuple(found.tool for found in self._all_tools if not found.is_off)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -183,10 +185,11 @@ class McpTools:
                 count_tool(counter, _definition(found.tool), style).tokens,
                 found.is_off,
             )
-            for found in self._every
+            for found in self._all_tools
         ]
 
-    def _found(self) -> Iterable[_Found]:
+    def _find_tools(self) -> Iterable[_FoundTool]:
+        """The tools of all servers, under names for the model; notes names in `off` that no tool has."""
         taken: set[str] = set()
         for link in self._links:
             server = link.server
@@ -196,7 +199,7 @@ class McpTools:
             for listed in sorted(link.listed, key=lambda each: each.name in server.switched_off):
                 name = _free_name(f"{server.name}__{listed.name}", taken)
                 taken.add(name)
-                yield _Found(
+                yield _FoundTool(
                     server.name, listed.name, self._tool(name, link, listed), listed.name in server.switched_off
                 )
 

@@ -60,7 +60,7 @@ class Repository(NamedTuple):
     """The folder with its index; for a linked work tree, a folder inside `common`."""
     common: Path
     """The folder with its objects, which all linked work trees share."""
-    objects: str
+    hash_name: str
     """The hash function for the names of its objects: sha1 or sha256."""
 
 
@@ -121,12 +121,12 @@ class Git:
         lines = os.fsdecode(output).removesuffix("\n").split("\n")
         if len(lines) != len(wanted):
             raise SnapshotFailed(f"{self.folder}: expected a path without line breaks; no snapshot")
-        top, own, common, objects = lines
+        top, own, common, hash_name = lines
         if not os.path.lexists(os.path.join(top, ".git")):
             return None  # the repository's settings say that its work tree is elsewhere
         common = os.path.join(self.folder, common)
         self.folder = Path(top)
-        return Repository(Path(own), Path(common), objects)
+        return Repository(Path(own), Path(common), hash_name)
 
     async def hide_settings(self, found: Repository, folder: Path) -> None:
         """Set up a folder that private commands use instead of the repository's own: the same objects, few settings."""
@@ -134,7 +134,7 @@ class Git:
             (folder / name).mkdir()
         _, output, _ = await self("config", "--type=bool", "--get-regexp", _PLATFORM)
         platform = [line.partition(" ")[::2] for line in os.fsdecode(output).splitlines()]
-        version, extension = (1, "[extensions]\nobjectFormat = sha256\n") if found.objects == "sha256" else (0, "")
+        version, extension = (1, "[extensions]\nobjectFormat = sha256\n") if found.hash_name == "sha256" else (0, "")
         lines = "".join(f"{name.removeprefix('core.')} = {value}\n" for name, value in platform)
         (folder / "HEAD").write_text("ref: refs/heads/none\n")
         (folder / "config").write_text(f"[core]\nrepositoryFormatVersion = {version}\nbare = false\n{lines}{extension}")

@@ -41,10 +41,12 @@ class ReplyInProgress:
     """Grows part by part. The log and the observers of the turn read the same object, also if the stream broke off."""
 
     reply: str
+    """Its id."""
     model: str
     taken: Set[str] = frozenset()
     """The ids of earlier calls. A result names its call by its id, so no two calls may have the same."""
     finish: str = ""
+    """Why it ended, in the provider's word; empty if it has not."""
     reported: ReportedUsage | None = None
     failure: ModelFailure | None = None
     """Why it broke off, or did not arrive at all."""
@@ -109,8 +111,8 @@ class ReplyInProgress:
         ]
 
     def bodies(self, finish: str = "") -> list[Body]:
-        """The reply as events. If it was cut short (`finish` says how), its calls, possibly incomplete, are left
-        out."""
+        """The reply as events. `finish`: how it was cut short, if it was; then its calls may be incomplete and are
+        left out."""
         found: list[Body] = []
         if self.thinking:
             found.append(Reasoning(self.thinking, self.reply, str(self._signature)))

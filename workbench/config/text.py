@@ -197,8 +197,10 @@ def line_width() -> int:
 
 
 def whole_number(digits: str) -> int:
-    """A number that somebody typed. Python refuses thousands of digits; eighteen are enough for any count and fit a
-    database."""
+    """A number that somebody typed; the caller has checked that it has only digits (`isdecimal`).
+
+    Python refuses thousands of digits; eighteen are enough for any count and fit a database.
+    """
     return int(digits.lstrip("0")[:18] or "0")
 
 

@@ -95,9 +95,9 @@ class PolicyRun:
     compactions: tuple[LabCompaction, ...]
     misses: tuple[Miss, ...]
     cut: int
-    """Items that were cut, masked or dropped in at least one request."""
     masked: int
     dropped: int
+    """How many items were cut, masked and dropped, each in at least one request."""
     cost: float | None
     """Dollars for all requests, those of compactions included; None where no price is known."""
     invalid: int

@@ -1,4 +1,4 @@
-"""Names of models from other sources: which may be part of an address or a request, and other spellings."""
+"""Names of models that others wrote: which of them can be used in an address or a request, and other spellings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ LONGEST = 256
 _WITH_MEANING = re.compile(r"[?#%\\\s]|(?:\A|/)\.{0,2}(?:/|\Z)")
 """Characters that cannot be part of a name in an address, and steps from folder to folder."""
 _DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
-_DASHED = re.compile(r"(?<=[a-z]-\d)-(?=\d(?![\d]))")
+"""The point in `opus-4.8`."""
+_DASHED = re.compile(r"(?<=[a-z]-\d)-(?=\d(?!\d))")
+"""The last dash in `opus-4-8`."""
 _SWAPPED = re.compile(r"claude-(\d(?:-\d)?)-([a-z]+)")
+"""`claude-4-8-opus`: the version before the family."""
 _ENDINGS = re.compile(r"(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|latest|default|thinking)|-v\d+(?::\d+)?|:\w+|\[\w+\])+\Z")
 """Dates, revisions and variants after a name, as gateways and agents write them."""
 

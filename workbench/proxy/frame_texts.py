@@ -14,7 +14,7 @@ ITEM: Final = "response.output_item.done"
 
 
 def is_request(text: str) -> bool:
-    """Whether a frame of the client requests a response."""
+    """Whether a frame of the client requests a response. Its type is at one of its ends; the rest may be megabytes."""
     return '"response.create"' in text[:2000] + text[-2000:]
 
 
@@ -47,6 +47,7 @@ def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
 
 
 def read_frame(text: str) -> Any:
+    """The value in a frame; None if it is not JSON, or too large."""
     try:
         return parsed_json(checked_size(text))
     except BodyTooLarge:

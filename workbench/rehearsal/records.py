@@ -26,9 +26,9 @@ def is_record(text: str) -> bool:
 
 
 def done_in_record(text: str) -> set[str]:
-    """Commands that a record says were run, and the files that a digest says were read or written.
+    """The commands that were run and the files that were read or written, according to a record.
 
-    A summary of another kind may only mention a file.
+    Files are only found in a digest: a model's summary may mention files that nobody touched.
     """
     return set(_done_in(text))
 

@@ -62,7 +62,7 @@ class SessionLine(SurveyedLine, gc=False):
     message: SessionMessage | None = None
     subtype: str = ""
     printed_session: str = field(default="", name="session_id")
-    """The session in what the command prints."""
+    """The session's id in what `claude -p` prints."""
     timestamp: Any = None
     request: str = field(default="", name="requestRef")
     is_meta: Any = field(default=None, name="isMeta")
@@ -70,7 +70,7 @@ class SessionLine(SurveyedLine, gc=False):
     is_only_shown: Any = field(default=None, name="isVisibleInTranscriptOnly")
     is_error: Any = field(default=None, name="isApiErrorMessage")
     text: str = field(default="", name=" text")
-    """The line itself; empty if only its value is known."""
+    """The line itself; empty if only its value is known. No key of a file has the blank of these two names."""
     value: Any = field(default=None, name=" value")
 
     @property

@@ -1,4 +1,4 @@
-"""Whether an agent cut a text before it sent it, by the words of `agent_cuts`."""
+"""Finds out whether an agent cut a text before it sent it, by the words of `agent_cuts`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _inside_json(text: str) -> Iterator[str]:
 
 @cache
 def _finders(agent: str) -> list[tuple[CutWords, Callable[[str], re.Match[str] | None]]]:
-    """What finds each kind of cut in a text."""
+    """The kinds of cuts that an agent makes, each with the function that finds it in a text."""
     return [(words, _finder(words)) for words in AGENT_CUTS.get(agent, ())]
 
 
@@ -82,14 +82,15 @@ def _finder(known: CutWords) -> Callable[[str], re.Match[str] | None]:
 
 
 def _in_the_middle(known: CutWords, text: str) -> re.Match[str] | None:
+    """Find the words between two halves of about the same length: elsewhere they are part of the text."""
     ahead = known.before.match(text) if known.before is not None else None
     first = ahead.end() if ahead is not None else 0
     behind = known.behind.search(text, max(0, len(text) - _END)) if known.behind is not None else None
     last = behind.start() if behind is not None else len(text)
     for found in known.pattern.finditer(text, first, last):
-        one, other = text[first : found.start()], text[found.end() : last]
-        apart = min(abs(len(one) - len(other)), abs(len(one.encode()) - len(other.encode())))
-        if one and other and apart <= known.slack:
+        before, after = text[first : found.start()], text[found.end() : last]
+        apart = min(abs(len(before) - len(after)), abs(len(before.encode()) - len(after.encode())))
+        if before and after and apart <= known.slack:
             return found
     return None
 

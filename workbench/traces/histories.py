@@ -1,4 +1,7 @@
-"""Conversations of Gemini's contents in files that sometimes write the whole history again: what is gone and new."""
+"""Conversations of Gemini's contents, in files that sometimes write the whole history again.
+
+`History` finds out what is new in it, and what is gone.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ AGAIN = "result sent again"
 MASKED = "<tool_output_masked>"
 """How the text begins that Gemini CLI sends in place of a masked result."""
 LEFT = "no longer part of the conversation, as its agent recorded it"
+"""The reason for excluding what a later history no longer has."""
 
 
 class NamedContent(NamedTuple):
@@ -49,7 +53,7 @@ class History:
         self._made_by = made_by
         self._now: list[_Entry] = []
         self.answered: set[str] = set()
-        """The calls with results."""
+        """The ids of the calls that have a result."""
 
     def add_content(self, name: str, content: dict[str, Any]) -> None:
         before = self._builder.last
@@ -73,9 +77,9 @@ class History:
         del self._now[at:]
 
     def mask(self, wanted: Sequence[NamedContent]) -> bool:
-        """Mask results that a history has in other words, if it differs in nothing else.
+        """Mask the results that a history has masked, if it differs in nothing else; returns whether it was so.
 
-        Several user contents may be one there, as they are sent.
+        Several contents of the user may be a single one there, as they are sent.
         """
         before = [(part, entry) for entry in self._now for part in _stable_parts(entry.content)]
         after = [(part, each) for each in wanted for part in _stable_parts(each.content)]
@@ -104,7 +108,7 @@ class History:
 
     def has_new(self, wanted: Sequence[NamedContent]) -> bool:
         """Whether a history has something new."""
-        return any(place is None and not self._again(each.content) for place, each in self._places(wanted))
+        return any(place is None and not self._repeats_results(each.content) for place, each in self._places(wanted))
 
     def replace(self, wanted: Sequence[NamedContent], **noted: Any) -> None:
         """Replace the conversation by these contents; `noted` is about the compaction, if it is one."""
@@ -124,7 +128,7 @@ class History:
                 self._now.append(before[place])
             elif each in summary:
                 self._now.append(_Entry(each.name, "", *seqs, each.content))
-            elif self._again(each.content):
+            elif self._repeats_results(each.content):
                 again += parts_with_key(each.content, "functionResponse")
             else:
                 self.add_content(*each)
@@ -135,8 +139,8 @@ class History:
     def _places(self, wanted: Sequence[NamedContent]) -> list[tuple[int | None, NamedContent]]:
         """The indexes of contents among the current ones, in order: by name, or by what they say.
 
-        What follows something new that is neither a summary nor its answer counts as new, because it would otherwise
-        come before it.
+        After something new that is neither a summary nor its answer, everything counts as new: contents that are found
+        again keep their events, which come before new ones.
         """
         names = {entry.name: at for at, entry in enumerate(self._now) if entry.name}
         marks: defaultdict[str, list[int]] = defaultdict(list)
@@ -149,19 +153,19 @@ class History:
             at = bisect_left(same, after)
             place = names.get(each.name, same[at] if at < len(same) else None)
             place = place if place is not None and place >= after and new <= 2 else None
-            new += place is None and not self._again(each.content)
+            new += place is None and not self._repeats_results(each.content)
             after = after if place is None else place + 1
             found.append((place, each))
         return found
 
-    def _again(self, content: dict[str, Any]) -> bool:
-        """Whether a content repeats known results."""
+    def _repeats_results(self, content: dict[str, Any]) -> bool:
+        """Whether a content has results, and all of them are known."""
         given = {text_in(each, "id") for each in parts_with_key(content, "functionResponse")}
         return bool(given) and given <= self.answered
 
     def _summary_in(self, places: list[tuple[int | None, NamedContent]]) -> list[NamedContent]:
         """The summary and the answer to it, if the new contents begin with a summary."""
-        new = [each for place, each in places if place is None and not self._again(each.content)]
+        new = [each for place, each in places if place is None and not self._repeats_results(each.content)]
         if not new or new[0].content["role"] != "user" or not content_texts(new[0].content):
             return []
         return new[: 2 if len(new) > 1 and new[1].content["role"] == "model" else 1]

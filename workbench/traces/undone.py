@@ -16,16 +16,17 @@ def went_back(agent: str) -> str:
 def undo_from(bodies: Sequence[Body], first: int, why: str) -> list[Body]:
     """Exclude everything from the event `first` on, and undo the compactions in it.
 
-    The content of a slot stays: an agent that sends it no more says so.
+    The contents of slots stay: an agent that no longer sends one records that by itself.
     """
     reverted = {body.target for body in bodies if isinstance(body, Revert)}
     since = [(seq, body) for seq, body in enumerate(bodies, 1) if seq >= first]
-    made = [seq for seq, body in since if isinstance(body, Compaction) and seq not in reverted]
-    return [*map(Revert, made), *exclude_events((seq for seq, body in since if not isinstance(body, SlotContent)), why)]
+    compactions = [seq for seq, body in since if isinstance(body, Compaction) and seq not in reverted]
+    others = (seq for seq, body in since if not isinstance(body, SlotContent))
+    return [*map(Revert, compactions), *exclude_events(others, why)]
 
 
 def exclude_events(seqs: Iterable[int], why: str) -> list[Body]:
-    """One decision that excludes these events, which are in order."""
+    """The overrides that exclude these events, which are in order; together they are one decision."""
     return [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(_runs(seqs))]
 
 

@@ -66,10 +66,12 @@ class BodyRewriter:
         self._dialect = dialect
         self._body = body
         self._found = sections_of(dialect, body)
+        """The sections of the original."""
         self._items = placed_items(dialect, body, self._found)
         self._sections: dict[Section, list[Any]] = {}
-        """Those of the copy that is being made."""
+        """The sections of the copy that is being made."""
         self._last = len(self._found["messages"]) - 1
+        """The index of the last message."""
         self._by_path: dict[str, list[PlacedItem]] = {}
         """The items at and below each path."""
         self._by_exchange: dict[int, list[PlacedItem]] = {}
@@ -88,13 +90,13 @@ class BodyRewriter:
         for path, text in {**rewrite.mask, **rewrite.texts}.items():
             placed = self._one(path)
             if path not in rewrite.texts and self._is_last(placed):
-                raise _last(path)
+                raise _in_last_message(path)
             if placed not in leaving:
                 self._write(placed, text)
         self._remove({placed.place for placed in leaving})
         made = dict(self._body)
-        where, key = DIALECTS[self._dialect].places
-        names: dict[Section, str] = {"tools": "tools", "system": where, "messages": key}
+        system, messages = DIALECTS[self._dialect].places
+        names: dict[Section, str] = {"tools": "tools", "system": system, "messages": messages}
         for section, name in names.items():
             left = [entry for entry in self._sections[section] if entry is not GONE]
             if left:
@@ -126,7 +128,7 @@ class BodyRewriter:
                 raise Refused(f"{named[placed]}: what the model thought leaves only with all that it said with it")
         for placed in leaving:
             if self._is_last(placed):
-                raise _last(named.get(placed, placed.item.path))
+                raise _in_last_message(named.get(placed, placed.item.path))
             with_it = {each.item.kind for each in self._by_exchange[placed.exchange]}
             if placed.item.kind == "call" and "result" not in with_it:
                 raise Refused(f"{placed.item.path}: the call has no result yet, and stays")
@@ -204,7 +206,7 @@ def _tidied(entry: dict[str, Any], key: str, no_text: str | None) -> dict[str, A
     return {name: value for name, value in entry.items() if name != key}
 
 
-def _last(path: str) -> Refused:
+def _in_last_message(path: str) -> Refused:
     return Refused(
         f"{path}: it is in the last message, which the model answers, and can be neither left out nor masked"
     )

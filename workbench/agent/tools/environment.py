@@ -16,4 +16,4 @@ VariableNames = Annotated[
 
 class ToolSettings(Table, frozen=True):
     pass_env: VariableNames = ()
-    """Variables with names like keys that commands may see."""
+    """Variables that commands may see although their names look like those of keys."""

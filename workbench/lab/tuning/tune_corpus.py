@@ -66,6 +66,7 @@ class TuneCorpus:
         self._tasks = tasks
         self._kept = kept
         self.failed: list[tuple[str, str]] = []
+        """The sources that could not be read, each with its error."""
         self.others = 0
         """How many files in folders are not transcripts."""
 
@@ -135,7 +136,10 @@ class PartScorings(NamedTuple):
 
 
 def part_scorings(parts: TuneParts, objective: Objective, base: str, *, is_alike: bool) -> PartScorings:
-    """`is_alike`: whether all sessions of a part weigh alike."""
+    """The scorings of both parts. `base`: the policy that the search begins from.
+
+    `is_alike`: whether all sessions of a part weigh the same.
+    """
     rows = ([each.by_policy[LabPolicy(base)] for each in part] for part in (parts.training, parts.held_out))
     return PartScorings(*(SessionScoring(objective, each, is_alike) for each in rows))
 
@@ -181,10 +185,10 @@ def tune_result(
         raise WrongCall("--objective: is no finite number under any policy that was tried")
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
-    there = scorings.held_out.score(held_out) if held_out else None
-    compared = [Comparison("this policy", chosen.score, there)]
+    held_out_score = scorings.held_out.score(held_out) if held_out else None
+    compared = [Comparison("this policy", chosen.score, held_out_score)]
     compared += [
-        Comparison(short_policy_name(each.ref), *_both(each, parts, scorings))
+        Comparison(short_policy_name(each.ref), *_scores(each, parts, scorings))
         for each in others
         if each != chosen.policy
     ]
@@ -194,7 +198,8 @@ def tune_result(
     )
 
 
-def _both(policy: LabPolicy, parts: TuneParts, scorings: PartScorings) -> tuple[PolicyScore, PolicyScore | None]:
+def _scores(policy: LabPolicy, parts: TuneParts, scorings: PartScorings) -> tuple[PolicyScore, PolicyScore | None]:
+    """The scores of a known policy on the training part and on the held-out part."""
     training, held_out = ([each.by_policy[policy] for each in part] for part in (parts.training, parts.held_out))
     return scorings.training.score(training), scorings.held_out.score(held_out) if held_out else None
 

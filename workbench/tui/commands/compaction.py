@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import percent, whole_number
+from workbench.config.text import percent
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.screens.replay import open_session_source
 from workbench.tui.widgets.chooser import Chooser, ChooserOption
-from workbench.tui.widgets.command import Commands, read_only_session
+from workbench.tui.widgets.command import Commands, event_number, read_only_session
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.tui.widgets.report import ReportScreen
 from workbench.views.compaction_values import MODES, CompactionOutcome, CompactionView
@@ -110,9 +110,7 @@ async def undo_all(host: MainScreenApi, argument: str) -> None:
     argument="[SEQ]",
 )
 def open_compaction_history(host: MainScreenApi, argument: str) -> None:
-    if argument and not argument.isdecimal():
-        raise WrongCall(f"{argument}: expected the number of an event")
-    host.push(HistoryScreen(host, whole_number(argument)))
+    host.push(HistoryScreen(host, event_number(argument) if argument else 0))
 
 
 @COMMANDS.register(

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import counted, whole_number
+from workbench.config.text import counted
 from workbench.config.variables import known_keys
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.sources.options import Detour
-from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.command import Commands, event_number, read_only
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ async def open_demo(host: MainScreenApi, argument: str) -> None:
 
 @COMMANDS.register("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
 def fork_session(host: MainScreenApi, argument: str) -> None:
-    if argument and not argument.isdecimal():
-        raise Refused(f"{argument}: expected the number of an event")
-    host.model.fork(whole_number(argument) if argument else None)
+    host.model.fork(event_number(argument) if argument else None)
 
 
 @COMMANDS.register(

@@ -6,18 +6,19 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from textual.binding import Binding
 
 from workbench.config.errors import WrongCall
+from workbench.config.text import whole_number
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.views.values import FILE
 
 Function = Callable[[MainScreenApi, str], Awaitable[None] | None]
 """Called with the argument as typed, without blanks around it."""
 Group = Literal["conversation", "context", "compaction", "session", "view", "program"]
-GROUPS: tuple[Group, ...] = ("conversation", "context", "compaction", "session", "view", "program")
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 MOST_COMPLETIONS = 50
 _SLASH = re.compile(r"/([a-z][a-z-]*)(?:\s+(.*))?", re.DOTALL)
@@ -76,6 +77,13 @@ def read_only_session(host: MainScreenApi) -> str:
     """The same for a command that makes a session of a file only once it has seen that it has something to do."""
     why = host.model.state.read_only
     return "" if why == FILE else why
+
+
+def event_number(argument: str) -> int:
+    """The argument of a command that asks for an event."""
+    if not argument.isdecimal():
+        raise WrongCall(f"{argument}: expected the number of an event")
+    return whole_number(argument)
 
 
 class Commands:

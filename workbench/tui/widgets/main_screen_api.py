@@ -45,7 +45,7 @@ class MainScreenApi(Protocol):
         """Show a screen and wait for its result; None if the user left it."""
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Show a notice in the corner."""
+        """Show a notice in the corner, as one line: line breaks become blanks."""
 
     def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
         """Ring or notify, as the user wants, if something happened in these sessions since the last call."""
