@@ -1,9 +1,9 @@
 """Pictures of the screen, compared by pytest-textual-snapshot's `snap_compare`, which writes a report of differences.
 
-`snap_compare` starts an app, takes one picture of it and keeps it beside the test. It does not wait for threads, knows
-one size, and shows differences of the clock and of ids as well; so what is built on it here waits until the app is at
-rest, sets clock and ids, and looks at the same state in other sizes without pictures: the words that matter
-must be seen there, nothing may stick out of its place, and everything must be readable.
+`snap_compare` starts an app, takes one picture of it and keeps it beside the test. It does not wait for threads, and
+shows differences of the clock and of ids as well; so what is built on it here takes any number of pictures of an app
+that a test has started, waits until the app is at rest, and sets clock and ids. In other sizes it looks without
+pictures: the words that matter must be seen, nothing may stick out of its place, and everything must be readable.
 
 A test module asks for the fixture with `pytest_plugins = ["tui.snapshots"]`.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +38,6 @@ from workbench.tui.chat.window import TranscriptWindow
 from workbench.tui.main.screen import MainScreen
 
 Size = tuple[int, int]
-Act = Callable[[Pilot[Any]], Awaitable[None]]
 
 SIZES: Sequence[Size] = ((80, 24), (120, 40))
 LARGE: Size = (200, 60)
@@ -69,37 +68,9 @@ class Pictures:
         self.sizes = sizes
         """Where one app shows many things, each is looked at in these; the large one is among the wide cases."""
 
-    def compare(
-        self,
-        app: App[Any],
-        act: Act,
-        *,
-        words: Sequence[str],
-        size: Size = (80, 24),
-        theme: str = "ink",
-        sizes: Sequence[Size] = (),
-        is_busy: bool = False,
-    ) -> None:
-        """Have `act` bring the app to where the feature is seen, and compare one picture.
-
-        `words` are seen at all `sizes` (none given: the usual three). `is_busy`: nobody waits for the session.
-        """
-        app._disable_notifications = app._disable_tooltips = True  # they come and go
-
-        async def show(pilot: Pilot[Any]) -> None:
-            await act(pilot)
-            pilot.app.theme = theme
-            for other in (each for each in sizes or (*SIZES, LARGE) if each != size):
-                await self.resize(pilot, other, is_busy=is_busy)
-                check_look(pilot.app, words)
-            await self.resize(pilot, size, is_busy=is_busy)
-            await self.look_now(pilot, words, is_busy=is_busy)
-
-        assert self._snap_compare(app, terminal_size=size, run_before=show), IF_MEANT
-
-    async def compare_now(self, pilot: Pilot[Any], name: str, words: Sequence[str]) -> None:
+    async def compare_now(self, pilot: Pilot[Any], name: str, words: Sequence[str], *, is_busy: bool = False) -> None:
         """Compare what an app shows that goes on afterwards; `name` is the picture's in its test."""
-        await self.look_now(pilot, words)
+        await self.look_now(pilot, words, is_busy=is_busy)
         taken = pilot.app.export_screenshot(simplify=True)
         inspect.getclosurevars(self._snap_compare).nonlocals["snapshot"](name=name)  # of the next one it compares
         with pytest.MonkeyPatch.context() as patch:

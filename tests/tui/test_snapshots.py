@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from tui.play import Script, answer, call, full_screen, main_screen, settle, until
-from tui.snapshots import check_look
 from workbench.models.reply_parts import TextPiece
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.demo import recording_lines
+from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.tui.widgets.help import HelpScreen
 from workbench.tui.widgets.report import ReportScreen
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["tui.snapshots"]
 pytestmark = pytest.mark.usefixtures("project")
 
-SPLIT = ((100, 28), (120, 40), (200, 60))
-"""Where all panes are shown."""
 PANES = ("F2 Chat", "F3 Context", "F4 Compaction", "F5 One pane", "─ Context ", "─ Compaction ", "─ Chat ")
 
 
@@ -50,9 +49,18 @@ ONE_PANE = (
 )
 
 
-async def test_the_whole_program_in_small_sizes(
-    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
-) -> None:
+OVER = (
+    ("help", "f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
+    ("palette", "ctrl+p", CommandPalette, ("Search for commands…", "tokens (Ctrl+T)")),
+    (
+        *("report", "ctrl+t", ReportScreen),
+        ("window 16,000 (policy), 4,000 kept for the answer", "average turn 17,868 tokens in and out"),
+    ),
+)
+"""What a key puts over the panes."""
+
+
+async def test_the_whole_program(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     async with demo(services, monkeypatch).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pictures.compare_now(pilot, "80x24", WHOLE)
@@ -60,126 +68,100 @@ async def test_the_whole_program_in_small_sizes(
             await pilot.press(key)
             await pictures.compare_now(pilot, name, words)
         await pilot.press("f2")
-        for size in ((100, 28), (110, 30)):
+        for size in ((100, 28), (110, 30), (200, 60), (120, 40)):
             await pictures.resize(pilot, size)
             await pictures.compare_now(pilot, f"{size[0]}x{size[1]}", (*WHOLE, *ALL_PANES))
+        pilot.app.theme = "paper"
+        await pictures.compare_now(pilot, "paper", (*WHOLE, *ALL_PANES))
+        pilot.app.theme = "ink"
+        await an_earlier_request(pilot, pictures)
+        await what_lies_over_the_panes(pilot, pictures)
 
 
-async def test_the_whole_program_in_the_usual_size(
+async def what_lies_over_the_panes(pilot: Pilot[Any], pictures: Pictures) -> None:
+    main = main_screen(pilot.app)
+    main.query_one("#panes").visible = False
+    for name, key, kind, words in OVER:
+        await pilot.press(key)
+        await until(lambda kind=kind: isinstance(pilot.app.screen, kind))  # type: ignore[misc]
+        await pictures.compare_now(pilot, name, words)
+        for size in set(pictures.sizes) - {(120, 40)}:
+            await pictures.resize(pilot, size)
+            await pictures.look_now(pilot, words)
+        await pictures.resize(pilot, (120, 40))
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is main)
+    main.query_one("#panes").visible = True
+
+
+async def an_earlier_request(pilot: Pilot[Any], pictures: Pictures) -> None:
+    await pilot.press("f3", "left_square_bracket", "left_square_bracket")
+    words = (*PANES, "request 24", "24 of 25", "+ 2 added (+36)", "▼ request 24")
+    await pictures.compare_now(pilot, "earlier-request", words)
+    for size in (*pictures.sizes[2:], (120, 40)):
+        await pictures.resize(pilot, size)
+        await pictures.look_now(pilot, words)
+    await pilot.press("right_curly_bracket", "f2")
+
+
+async def test_the_split_in_a_new_session(
     services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with demo(services, monkeypatch).run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        for theme in ("paper", "ink"):
-            pilot.app.theme = theme
-            await pictures.compare_now(pilot, theme, (*WHOLE, *ALL_PANES))
-        await pilot.press("f3", "left_square_bracket", "left_square_bracket")
-        words = (*PANES, "request 24", "24 of 25", "+ 2 added (+36)", "▼ request 24")
-        await pictures.resize(pilot, SPLIT[2])
-        check_look(pilot.app, words)
-        await pictures.resize(pilot, SPLIT[1])
-        await pictures.compare_now(pilot, "earlier-request", words)
-
-
-def test_the_whole_program_in_a_large_size(
-    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = (*WHOLE, *ALL_PANES)
-    pictures.compare(demo(services, monkeypatch), settle, words=words, size=SPLIT[2], sizes=SPLIT[2:])
-
-
-def test_the_split_with_an_empty_session(services: Services, pictures: Pictures) -> None:
-    async def act(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        main = main_screen(pilot.app)
-        await until(lambda: main.model.state.welcome is not None and not main.model.state.welcome.lists.searching)
-
-    words = (*PANES, "Enter say something: type below", "/demo look around", "no requests yet", "Ctrl+Q quit")
-    pictures.compare(full_screen(services), act, words=words, size=(120, 40), sizes=SPLIT)
-
-
-def test_the_split_with_a_question(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
-    Script(call("run_command", '{"command": "pytest -x tests/test_login.py"}')).play(monkeypatch)
-
-    async def act(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        main = main_screen(pilot.app)
-        main.send_or_run(Send("run the tests"))
-        await until(lambda: main.model.state.question is not None)
-
-    words = (*PANES, "waiting for you, F2", "? asks you", "y allow once", "▸ n deny once", "a key answers")
-    pictures.compare(full_screen(services), act, words=words, size=(120, 40), sizes=SPLIT, is_busy=True)
-
-
-def test_the_split_during_a_turn(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    Script([TextPiece("The fixture opens the database **twice**"), gate, *answer(".")]).play(monkeypatch)
-
-    async def act(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        main = main_screen(pilot.app)
-        main.send_or_run(Send("why does the login hang?"))
-        await until(lambda: main.model.state.live is not None and "twice" in main.model.state.live.text)
-
-    words = (*PANES, "The fixture opens the database", "● answering Esc stop", "… assistant ~10", "▸ compacts at")
+    Script(
+        [TextPiece("The fixture opens the database **twice**"), gate, *answer(".")],
+        call("run_command", '{"command": "pytest -x tests/test_login.py"}'),
+    ).play(monkeypatch)
     try:
-        pictures.compare(full_screen(services), act, words=words, size=(120, 40), sizes=SPLIT, is_busy=True)
+        async with full_screen(services).run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            main = main_screen(pilot.app)
+            await nothing_yet(pilot, main, pictures)
+            await during_a_turn(pilot, main, pictures)
+            gate.set()
+            await settle(pilot)
+            main.model.new_session()
+            await settle(pilot)
+            await with_a_question(pilot, main, pictures)
     finally:
         gate.set()
 
 
-async def test_the_split_with_a_file(services: Services, talk: Path) -> None:
+async def in_all_splits(pilot: Pilot[Any], pictures: Pictures, name: str, words: Sequence[str]) -> None:
+    """A picture in the usual size, and a look at the others."""
+    await pictures.resize(pilot, (120, 40), is_busy=True)
+    await pictures.compare_now(pilot, name, words, is_busy=True)
+    for size in (*pictures.sizes[2:], (100, 28)):
+        await pictures.resize(pilot, size, is_busy=True)
+        await pictures.look_now(pilot, words, is_busy=True)
+
+
+async def nothing_yet(pilot: Pilot[Any], main: MainScreen, pictures: Pictures) -> None:
+    await until(lambda: main.model.state.welcome is not None and not main.model.state.welcome.lists.searching)
+    words = (*PANES, "Enter say something: type below", "/demo look around", "no requests yet", "Ctrl+Q quit")
+    await in_all_splits(pilot, pictures, "nothing-yet", words)
+
+
+async def during_a_turn(pilot: Pilot[Any], main: MainScreen, pictures: Pictures) -> None:
+    main.send_or_run(Send("why does the login hang?"))
+    await until(lambda: main.model.state.live is not None and "twice" in main.model.state.live.text)
+    words = (*PANES, "The fixture opens the database", "● answering Esc stop", "… assistant ~10", "▸ compacts at")
+    await in_all_splits(pilot, pictures, "turn", words)
+
+
+async def with_a_question(pilot: Pilot[Any], main: MainScreen, pictures: Pictures) -> None:
+    main.send_or_run(Send("run the tests"))
+    await until(lambda: main.model.state.question is not None)
+    words = (*PANES, "waiting for you, F2", "? asks you", "y allow once", "▸ n deny once", "a key answers")
+    await in_all_splits(pilot, pictures, "question", words)
+
+
+async def test_the_split_with_a_file(services: Services, talk: Path, pictures: Pictures) -> None:
     """No picture: the path of the file, which is another in every run, would be in it."""
-    app = full_screen(services, str(talk))
-    async with app.run_test(size=SPLIT[0]) as pilot:
-        for size in SPLIT:
-            await pilot.resize_terminal(*size)
-            await settle(pilot)
-            check_look(
-                app,
-                (
-                    "Chat",
-                    "Context",
-                    "Compaction",
-                    "talk.json read-only",
-                    "The fixture opens the database twice.",
-                    "read_file",
-                ),
-            )
-
-
-OVER = (
-    ("help", "f1", HelpScreen, ("where to look", "what fills the context", "bring it back")),
-    ("palette", "ctrl+p", CommandPalette, ("Search for commands…", "tokens (Ctrl+T)")),
-)
-"""What a key puts over the panes."""
-
-
-async def test_what_lies_over_the_panes(
-    services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with demo(services, monkeypatch).run_test(size=(120, 40)) as pilot:
+    words = ("talk.json read-only", "The fixture opens the database twice.", "read_file")
+    async with full_screen(services, str(talk)).run_test(size=(100, 28)) as pilot:
         await settle(pilot)
-        main = main_screen(pilot.app)
-        main.query_one("#panes").visible = False
-        for name, key, kind, words in OVER:
-            await pilot.press(key)
-            await until(lambda kind=kind: isinstance(pilot.app.screen, kind))  # type: ignore[misc]
-            for size in pictures.sizes:
-                await pictures.resize(pilot, size)
-                check_look(pilot.app, words)
-            await pictures.resize(pilot, (120, 40))
-            await pictures.compare_now(pilot, name, words)
-            await pilot.press("escape")
-            await until(lambda: pilot.app.screen is main)
-
-
-def test_a_report_over_the_panes(services: Services, pictures: Pictures, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def act(pilot: Pilot[Any]) -> None:
-        await settle(pilot)
-        main_screen(pilot.app).query_one("#panes").visible = False
-        await pilot.press("ctrl+t")
-        await until(lambda: isinstance(pilot.app.screen, ReportScreen))
-
-    words = ("window 16,000 (policy), 4,000 kept for the answer", "average turn 17,868 tokens in and out")
-    pictures.compare(demo(services, monkeypatch), act, words=words, size=(120, 40))
+        await pictures.look_now(pilot, ("Chat", "Context", "Compaction", *words))
+        for size in pictures.sizes[1:]:
+            await pictures.resize(pilot, size)
+            await pictures.look_now(pilot, ("Chat", "Context", "Compaction", *words))
