@@ -15,6 +15,7 @@ import pytest
 
 from support.waiting import GIVE_UP
 from workbench.models.local import serve
+from workbench.models.local.weights import ENGINE
 
 KEY = "a key for this test"
 
@@ -68,12 +69,12 @@ def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path)
 def test_an_engine_that_cannot_be_imported_ends_it_and_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, serve.ENGINE, None)
+    monkeypatch.setitem(sys.modules, ENGINE, None)
     (stdin, parent), (line, stdout) = os.pipe(), os.pipe()
     os.write(parent, KEY.encode() + b"\n")
     with pytest.raises(SystemExit, match=r"^1$"):
         serve.main(["--model", "any.gguf", "--ctx", "512"], stdin, stdout)
-    assert serve.ENGINE in capsys.readouterr().err
+    assert ENGINE in capsys.readouterr().err
     for end in (parent, stdin, stdout, line):
         os.close(end)
 
