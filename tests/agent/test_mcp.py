@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TextIO
 
 import pytest
@@ -190,9 +189,11 @@ async def check_a_cancelled_call_is_cancelled_at_the_server(box: Toolbox) -> Non
 
 
 async def test_a_connection_that_fails_once_the_tools_are_listed_has_ended(tmp_path: Path) -> None:
+    from mcp.types import Tool
+
     class Failing(McpLink):
         async def _connected(self, errors: TextIO) -> None:
-            self.listed = (SimpleNamespace(name="echo"),)
+            self.listed = (Tool(name="echo", input_schema={}),)
             raise OSError(5, "lost")
 
     link = Failing(McpServer("far"), tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +41,12 @@ def test_an_interval_is_always_within_what_was_seen(seen: list[int]) -> None:
 @pytest.mark.parametrize(("cases", "resamples"), [(10, 2_000), (1_000, 1_000), (9_000, 200)])
 def test_the_more_cases_there_are_the_fewer_resamples_are_drawn(cases: int, resamples: int) -> None:
     drawn = list[int]()
-    bootstrap_interval(cases, lambda positions: drawn.append(len(positions)) or 0.0)
+
+    def figure(positions: Sequence[int]) -> float:
+        drawn.append(len(positions))
+        return 0.0
+
+    bootstrap_interval(cases, figure)
     assert drawn == [cases] * resamples
 
 

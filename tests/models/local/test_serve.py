@@ -9,12 +9,15 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from support.waiting import GIVE_UP
 from workbench.models.local import serve
+from workbench.models.local.weights import ENGINE
 
 KEY = "a key for this test"
 
@@ -26,6 +29,18 @@ def status(port: int, path: str, headers: dict[str, str]) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+@contextmanager
+def pipes() -> Iterator[tuple[int, int, int]]:
+    """Standard input, with the key in it, and standard output; what is written there comes out of the third."""
+    (stdin, parent), (line, stdout) = os.pipe(), os.pipe()
+    os.write(parent, KEY.encode() + b"\n")
+    try:
+        yield stdin, stdout, line
+    finally:
+        for end in (parent, stdin, stdout, line):
+            os.close(end)
 
 
 def test_it_says_where_it_listens_asks_for_the_key_and_ends_with_its_input(gguf: Path) -> None:
@@ -51,31 +66,23 @@ def test_it_says_where_it_listens_asks_for_the_key_and_ends_with_its_input(gguf:
 
 
 def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path) -> None:
-    stdin, parent = os.pipe()
-    line, stdout = os.pipe()
-    os.write(parent, KEY.encode() + b"\n")
     before = set(threading.enumerate())
-    with pytest.raises(SystemExit, match=r"^1$"):  # an orderly end, which gets the engine's reasons out
-        serve.main(["--model", str(cut_gguf), "--ctx", "512"], stdin, stdout)
-    assert all(thread.daemon for thread in set(threading.enumerate()) - before), "no thread holds the process up"
-    os.set_blocking(line, False)
-    with pytest.raises(BlockingIOError):
-        os.read(line, 1)
-    for end in (parent, stdin, stdout, line):
-        os.close(end)
+    with pipes() as (stdin, stdout, line):
+        with pytest.raises(SystemExit, match=r"^1$"):  # an orderly end, which gets the engine's reasons out
+            serve.main(["--model", str(cut_gguf), "--ctx", "512"], stdin, stdout)
+        assert all(thread.daemon for thread in set(threading.enumerate()) - before), "no thread holds the process up"
+        os.set_blocking(line, False)
+        with pytest.raises(BlockingIOError):
+            os.read(line, 1)
 
 
 def test_an_engine_that_cannot_be_imported_ends_it_and_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, serve.ENGINE, None)
-    (stdin, parent), (line, stdout) = os.pipe(), os.pipe()
-    os.write(parent, KEY.encode() + b"\n")
-    with pytest.raises(SystemExit, match=r"^1$"):
+    monkeypatch.setitem(sys.modules, ENGINE, None)
+    with pipes() as (stdin, stdout, _), pytest.raises(SystemExit, match=r"^1$"):
         serve.main(["--model", "any.gguf", "--ctx", "512"], stdin, stdout)
-    assert serve.ENGINE in capsys.readouterr().err
-    for end in (parent, stdin, stdout, line):
-        os.close(end)
+    assert ENGINE in capsys.readouterr().err
 
 
 def test_a_parent_that_is_gone_before_the_model_is_loaded_ends_it_too(gguf: Path) -> None:
