@@ -115,9 +115,10 @@ def test_incremental_planning_equals_planning_from_scratch(
         growing.append_event(event)
         made = growing.plan()
         assert made == plan(log[:end], policy, budget, COUNTER, live=live)
-        earlier.append((made, list(made.items), list(made.items.in_request())))
-    for made, rows, sent in earlier:
+        earlier.append((made, growing.plan(), list(made.items), list(made.items.in_request())))
+    for made, unread, rows, sent in earlier:
         assert list(made.items) == rows, "a plan does not change when the session goes on"
+        assert unread == made, "nor does one at which nobody has looked so far"
         assert list(made.items.in_request()) == sent
 
 

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from threading import Thread
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.talk import COUNTER, ROOMY, iterations, planned, preset, results, words
 from workbench.context import measure
 from workbench.context.cells import Cell
+from workbench.context.stages.history import history_notice
 from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import Event, ToolResult, UserMessage
 from workbench.models.calibrated_counts import calibrated_counter
+from workbench.models.encoders import TOKENIZERS
 from workbench.models.tokens import counter_named
 
 CAPPED = preset("layers", "truncation.max_tokens=40")
@@ -65,6 +69,15 @@ def test_a_call_costs_the_same_when_it_is_counted_again(monkeypatch: pytest.Monk
     assert meter.call(("read", arguments)) == first
     meter.call(("read", '{"path": "another.txt"}'))  # forgets it
     assert meter.call(("read", arguments)) == first
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@given(st.integers(1, 10**7), st.integers(1, 10**7))
+def test_a_notice_costs_what_its_text_does(tokenizer: str, before: int, count: int) -> None:
+    counter = counter_named(tokenizer)
+    meter = measure.Meter(CAPPED, ROOMY, counter, "", "openai")
+    assert meter.notice(before) == counter.count(history_notice(before))
+    assert meter.notice(count) == counter.count(history_notice(count))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])

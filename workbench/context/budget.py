@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench.context.items import Slot
@@ -29,21 +29,18 @@ class Limits:
     unattributed: int = 0
     """Tokens of every request that are not in the log, as calibrated: a system prompt and tools that no file has.
     Below 0: the provider counts that much less than we do."""
+    room: int = field(init=False, repr=False, compare=False)
+    """The tokens that request and answer share."""
+    target: int = field(init=False, repr=False, compare=False)
+    """The most tokens that leave the whole reserve. Stages that leave something out cut to this."""
+    capacity: int = field(init=False, repr=False, compare=False)
+    """The most tokens that a request may have."""
 
-    @property
-    def room(self) -> int:
-        """The tokens that request and answer share."""
-        return self.window - self.margin - self.unattributed
-
-    @property
-    def target(self) -> int:
-        """The most tokens that leave the whole reserve. Stages that leave something out cut to this."""
-        return self.room - self.reserve
-
-    @property
-    def capacity(self) -> int:
-        """The most tokens that a request may have."""
-        return self.room - min(self.reserve, self.least)
+    def __post_init__(self) -> None:
+        room = self.window - self.margin - self.unattributed
+        object.__setattr__(self, "room", room)
+        object.__setattr__(self, "target", room - self.reserve)
+        object.__setattr__(self, "capacity", room - min(self.reserve, self.least))
 
     def answer(self, tokens: int) -> int:
         """Room for the answer to a request of so many tokens: the reserve, or what is left of it."""

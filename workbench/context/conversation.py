@@ -8,7 +8,6 @@ events in order.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from copy import copy
 from itertools import accumulate, compress, count
@@ -56,7 +55,7 @@ class Conversation(MeasuredUnits):
 
     def add_event(self, event: Event) -> bool:
         """Add one event; False if it is out of order, and then nothing was changed."""
-        return self.add_events((event,))
+        return _ADDERS.get(type(event.body), Conversation._add_aside)(self, event, event.body)
 
     def add_events(self, events: Iterable[Event]) -> bool:
         """Add events up to the first that is out of order; False if there is one."""
@@ -169,13 +168,13 @@ class Conversation(MeasuredUnits):
         if call.unit != newest:
             return False
         self._pairs.settle(call_id, at)
-        tool, is_text = call.tool, type(content) is str
-        tokens, exact = meter.text(content) if is_text else meter.count_content(content)
+        tool = call.tool
+        tokens, exact = meter.text(content) if type(content) is str else meter.count_content(content)
         cell = Cell(event, self.turn, newest, tokens, exact, tool, call.wire_id, at)
         if body.cut is not None:
             cell.agent_cut = body.cut
         call.partner = len(cells)
-        if not is_text or not content or content.isspace():
+        if type(content) is not str or not content or content.isspace():
             tokens = meter.normalise_content(cell, normalise.EMPTY_RESULT)
         around, uncut = meter.result_rule(tool)
         cut = meter.cut_result(cell) if tokens > uncut else None
@@ -193,10 +192,10 @@ class Conversation(MeasuredUnits):
 
     def _put(self, unit: Unit, event: Event, content: Content, name: str) -> None:
         """Add a message of one cell to the newest unit."""
-        meter, begins, is_text = self._meter, not unit.cells, type(content) is str
-        tokens, exact = meter.text(content) if is_text else meter.count_content(content)
+        meter, begins = self._meter, not unit.cells
+        tokens, exact = meter.text(content) if type(content) is str else meter.count_content(content)
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
-        if not is_text or not content or content.isspace():
+        if type(content) is not str or not content or content.isspace():
             tokens = meter.normalise_content(cell, normalise.EMPTY_MESSAGE)
         around = meter.framing("message", begins, meter.author(cell)) if name else meter.around_text[begins]
         self._join(unit, cell, tokens, around, begins)
@@ -211,7 +210,7 @@ class Conversation(MeasuredUnits):
         made = copy(self)
         for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
-        for name in ("_aside_kinds", "_pinned", "_early", "_late"):
+        for name in ("_pinned", "_early", "_late"):
             setattr(made, name, getattr(self, name).copy())
         made.sums, made._mask, made._pairs = self.sums.copy(), self._mask.copy(), self._pairs.copy()
         if self.units:  # the newest may still get cells, and its calls their results
@@ -266,7 +265,8 @@ class Conversation(MeasuredUnits):
         turns = list(accumulate((opener in numbers for opener in self.openers[1:]), initial=0))
         places = dict(zip(compress(count(), stays), count(), strict=False))
         made = copy(self)
-        made.cells, made._asides, made._aside_kinds, made.original_tokens = [], array("L"), Counter(), 0
+        made.last_cut = 0
+        made.cells, made._asides, made._aside_kinds, made.original_tokens = [], array("L"), {}, 0
         for at in places:
             cell = copy(self.cells[at])
             cell.turn, cell.unit, cell.partner = (

@@ -16,7 +16,7 @@ from workbench.context.load import RECORDED
 from workbench.context.policy import NO_LIMIT, Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.chat_form import chat_parts
-from workbench.context.stages.history import resident_limit
+from workbench.context.stages.history import NO_CAP, history_notice, resident_limit
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate_result
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, text_of
 from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
@@ -79,6 +79,29 @@ class _Calls(dict[tuple[str, str], CallCount]):
 _CALLS: WeakKeyDictionary[TokenCounter, _Calls] = WeakKeyDictionary()
 
 
+class CuttingRules(NamedTuple):
+    """What a policy says about leaving out what is old."""
+
+    fits: bool
+    """Whether history is cut to the room that is left."""
+    cap: int
+    """The most tokens of history."""
+    resident: int
+    """The most messages of history."""
+    notice: bool
+    drop_groups: bool
+    turn_first: bool
+    """Whether the turn gets its room before history does."""
+
+
+def _cutting_rules(policy: Policy, limits: Limits) -> CuttingRules:
+    past, drop_groups = policy.history, policy.turn.drop_groups
+    fits = past.mode == "fit"
+    cap = past.max_tokens if fits and past.max_tokens else NO_CAP
+    resident = resident_limit(past, limits.window, limits.window_source != "guess")
+    return CuttingRules(fits, cap, resident, past.notice, drop_groups, past.turn_first or not drop_groups)
+
+
 class ResultRule(NamedTuple):
     """What is the same for all results of a tool."""
 
@@ -114,8 +137,9 @@ class Meter:
         """What a call costs, by the tool's name and the arguments."""
         self.no_result = counter.count(normalise.NO_RESULT)
         """The cost of a synthetic result."""
-        self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
-        """How many messages of history may be kept."""
+        self.cutting = _cutting_rules(policy, limits)
+        self._notices: dict[int, TokenCount] = {}
+        """The widest notice for a number of so many digits."""
         self.guidance = slot_guidance(policy.budget, limits.window)
         self._around: dict[tuple[bool, bool, int], int] = {}
         self._results: dict[str | None, ResultRule] = {}
@@ -138,6 +162,19 @@ class Meter:
         found = self._around.get(key)
         if found is None:
             found = self._around[key] = framing_tokens(kind, begins, author, self.counter.framing)
+        return found
+
+    def notice(self, count: int) -> TokenCount:
+        """The count of the notice that so many messages are left out."""
+        is_alike = count > 1 and self.counter.even_digits
+        return self.widest_notice(count) if is_alike else self.text(history_notice(count))
+
+    def widest_notice(self, count: int) -> TokenCount:
+        """The most that a notice can cost whose number has no more digits than `count`."""
+        digits = len(str(count))
+        found = self._notices.get(digits)
+        if found is None:
+            found = self._notices[digits] = self.text(history_notice(10**digits - 1))
         return found
 
     def count_content(self, content: Content) -> TokenCount:

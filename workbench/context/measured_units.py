@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
@@ -39,7 +38,7 @@ class MeasuredUnits:
         self.cells: list[Cell] = []
         self.units: list[Unit] = []
         self._asides: array[int] = array("L")
-        self._aside_kinds: Counter[str] = Counter()
+        self._aside_kinds: Mapping[str, int] = {}
         self.sums = RunningSums()
         self._measuring = True
         """Whether new cells are measured at once; otherwise later, all together."""
@@ -60,6 +59,8 @@ class MeasuredUnits:
         self._mask = meter.mask_window()
         self._results: list[int] = []
         """The indexes of the results within the scope of masking."""
+        self.last_cut = 0
+        """Where the last plan cut history: the next cut is near."""
         self.repairs: list[int] = []
         """The indexes of calls that will never have a result."""
 
@@ -102,13 +103,21 @@ class MeasuredUnits:
         cell = self.cells[at]
         return cell.partner < 0 and type(cell.event.body) is ToolCall
 
-    def missing(self) -> list[int]:
+    def missing(self, view: View) -> tuple[int, ...]:
         """The calls of the newest unit that are sent and have no result yet."""
-        if not self.units or self.units[-1].calls == self.units[-1].results:
-            return []
-        view = self.view()
-        calls = [at for at in self.units[-1].cells if self._lacks_result(at)]
-        return [at for at in calls if is_sent(self.cells[at], view)]
+        newest = len(self.units) - 1
+        if newest < 0 or (unit := self.units[newest]).calls == unit.results:
+            return ()
+        return tuple([at for at in unit.cells if self._lacks_result(at) and is_sent(self.cells[at], view)])
+
+    def opener_of(self, number: int) -> tuple[int, int]:
+        """The user message that a unit's turn keeps if it is cut at the unit (-1: none, or always sent), and the first
+        unit of the next turn."""
+        turn = self.units[number].turn
+        opener = self.openers[turn]
+        if opener in (-1, number) or opener in self.held_set:
+            opener = -1
+        return opener, self.openers[turn + 1]
 
     @property
     def result_count(self) -> int:
@@ -127,11 +136,14 @@ class MeasuredUnits:
             0 if self._is_over() else self.latest,
             self._meter.is_record,
             self._asides,
-            dict(self._aside_kinds),
+            self._aside_kinds,
         )
 
     def _is_over(self) -> bool:
         """Whether the turn ends with an answer. An excluded one does not count, unless its question is excluded too."""
+        if not self.overrides:
+            newest = len(self.units) - 1
+            return newest >= 0 and (unit := self.units[newest]).reply is not None and not unit.calls
         asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
         for unit in reversed(self.units):
             if unit.reply is None or unit.calls:
@@ -147,7 +159,8 @@ class MeasuredUnits:
         """Add a cell outside the units: it is never sent."""
         if not cell.fate:
             self._asides.append(len(self.cells) - len(self._asides))
-            self._aside_kinds[aside_name(cell)] += 1
+            name = aside_name(cell)
+            self._aside_kinds = {**self._aside_kinds, name: self._aside_kinds.get(name, 0) + 1}  # earlier plans have it
         self.cells.append(cell)
         self.original_tokens += cell.original_tokens
 

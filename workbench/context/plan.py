@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.plan_items import PlanItems
+from workbench.context.stages.verdict import Status
 from workbench.models.calibration import NOTHING, TokensOutsideRows
 
 
-class Verdict(NamedTuple):
+class Verdict:
     """Whether the request can be sent."""
 
-    status: Literal["fits", "too_large", "waiting"]
-    why: str
+    __slots__ = ("_why", "status")
+
+    def __init__(self, status: Status, why: str | Callable[[], str]) -> None:
+        """`why`: the reason in numbers, or what makes it when it is first read."""
+        self.status = status
+        self._why = why
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Verdict) and (self.status, self.why) == (other.status, other.why)
+
+    def __hash__(self) -> int:
+        return hash((self.status, self.why))
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.status!r}, {self.why!r})"
+
+    @property
+    def why(self) -> str:
+        """The reason, with its numbers."""
+        if not isinstance(self._why, str):
+            self._why = self._why()
+        return self._why
 
     @property
     def fits(self) -> bool:
@@ -60,6 +82,27 @@ class ContextPlan:
     """Whether the items are all that was sent: what was reported beyond them is then a difference in counting."""
     cut_to_fit: int = 0
     """Tokens that results lost so that the request fits."""
+    _source: object = field(default=None, init=False, repr=False, compare=False)
+    """Has the values of the fields that nobody has asked for so far."""
+
+    @classmethod
+    def read_from(cls, source: object, verdict: Verdict, totals: Totals) -> ContextPlan:
+        """A plan whose other fields are read from attributes of the same names, each when it is first asked for."""
+        made = cls.__new__(cls)
+        put = object.__setattr__
+        put(made, "_source", source)
+        put(made, "verdict", verdict)
+        put(made, "totals", totals)
+        return made
+
+    if not TYPE_CHECKING:  # a type checker would take any attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            value = getattr(self._source, name)
+            object.__setattr__(self, name, value)
+            return value
 
     @property
     def size(self) -> int:

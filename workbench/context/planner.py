@@ -14,12 +14,13 @@ from operator import attrgetter
 
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
-from workbench.context.arrange import Arrangement, Outline, base_of, cut_to_budget, synthetic_item
+from workbench.context.arrange import Arrangement, base_of, synthetic_item
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, InEffect, apply_override, compaction_range, in_effect, span_words
 from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
+from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_items import PlacedSummary
 from workbench.context.policy import Policy
@@ -82,6 +83,7 @@ class Planner:
         self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
+        self._parts = Arrangement(self._conversation, self._base, self._meter, model, live)
         self._built = 0
         """How many events the log had when the conversation was last built."""
         self._staged: tuple[Conversation, int, StagedConversation] | None = None
@@ -117,11 +119,11 @@ class Planner:
         self._events.append(event)
         body = event.body
         if type(body) not in CONTROL:
-            units = len(self._conversation.units)
-            no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._conversation.latest)
-            if no_longer_latest or not self._conversation.add_event(event) or self._outgrew_its_compaction():
+            conversation = self._conversation
+            is_first = not conversation.units
+            if self._is_latest_summarised(body) or not conversation.add_event(event) or self._outgrew_its_compaction():
                 self._restart()
-            elif not units:
+            elif is_first:
                 self._refill()
             return
         self._controls.append(event)
@@ -158,9 +160,12 @@ class Planner:
         last = self._events[-1]
         return last.seq == event.seq and _same_range(last.body, event.body)
 
-    def _is_inside(self, seq: int) -> bool:
-        """Whether an event is in the range of a compaction in force."""
-        return any(first <= seq <= last for first, last in map(compaction_range, self._in_effect.compactions))
+    def _is_latest_summarised(self, body: Body) -> bool:
+        """Whether the user message that this one follows is in the range of a compaction in force."""
+        if not self._in_effect.compactions or not isinstance(body, UserMessage):
+            return False
+        seq, ranges = self._conversation.latest, map(compaction_range, self._in_effect.compactions)
+        return any(first <= seq <= last for first, last in ranges)
 
     def _outgrew_its_compaction(self) -> bool:
         """Whether the newest unit was summarised, and now has a cell that the summary does not cover."""
@@ -326,18 +331,22 @@ class Planner:
 
     def outline(self) -> Outline:
         """What it sends, without explanations."""
-        return cut_to_budget(self.parts)
+        return Outline(self.parts)
 
     @property
     def parts(self) -> Arrangement:
         """What the plan is made of now."""
-        conversation, notes = self._after_stages()
-        return Arrangement(conversation, self._base, self._meter, self._model, self._live, notes)
+        if self.policy.stages.use:
+            conversation, notes = self._after_stages()
+            return Arrangement(conversation, self._base, self._meter, self._model, self._live, notes)
+        made = self._parts
+        if made.conversation is self._conversation and made.base is self._base and made.meter is self._meter:
+            return made
+        self._parts = Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
+        return self._parts
 
     def _after_stages(self) -> StagedConversation:
         """The conversation after the plug-ins' stages. They see all of it, so each new event costs its whole length."""
-        if not self.policy.stages.use:
-            return StagedConversation(self._conversation, ())
         of, count = self._conversation, len(self._events)
         if self._staged is None or self._staged[0] is not of or self._staged[1] != count:
             self._staged = of, count, run_stages(of, self.policy.stages.use, self._meter, self._model)

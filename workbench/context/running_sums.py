@@ -28,6 +28,9 @@ class UnitCost(NamedTuple):
         return UnitCost(self.cost - other.cost, self.framing - other.framing, self.messages - other.messages)
 
 
+NO_COST: Final = UnitCost(0, 0, 0)
+
+
 class _ApartSums(NamedTuple):
     """Running sums over the units that are always sent."""
 

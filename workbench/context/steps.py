@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from workbench.context.arrange import Arrangement, Outline
+from workbench.context.arrange import Arrangement
 from workbench.context.cells import Cell
 from workbench.context.compare import same_tokens
 from workbench.context.items import Item, State
+from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_items import Cuts
 from workbench.context.planner import Planner
@@ -80,8 +81,7 @@ class PlanSteps:
     def step(self, planner: Planner) -> PlanStep:
         """Plan now, and compare with the last time. Another planner of the same log may take over."""
         outline = planner.outline()
-        items = outline.items
-        now = _Seen(outline, items.view, items.cuts, items.fixed[len(outline.parts.base.items) :])
+        now = _Seen(outline, outline.view, outline.cuts, outline.notes)
         changes: list[CellChange] = []
         first = len(self._fates)
         if self._is_same_past(now):

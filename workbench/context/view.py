@@ -100,8 +100,8 @@ def fate_of(cell: Cell, view: View) -> Fate:
 
 def is_sent(cell: Cell, view: View) -> bool:
     """Whether a cell, or what is left of it, is sent unless a cut leaves it out."""
-    if cell.content is not None and cell.unit >= 0 and not view.overrides:  # nearly always: no marker has to be made
-        return cell.seq not in view.cover
+    if cell.unit >= 0 and not view.overrides:  # nearly always: no marker has to be made
+        return cell.event.seq not in view.cover
     return fate_of(cell, view)[2] is not None
 
 

@@ -89,6 +89,8 @@ class TokenCounter:
         """Whether this is the model's own tokenizer. Becomes False if its file is missing when first needed."""
         self.note = note
         """One sentence for people: whose tokenizer this is."""
+        self.even_digits = tokenizer != "claude"
+        """Whether all numbers with the same number of digits cost the same: OpenAI's tokenizers split by threes."""
         self.framing = 1.0
         """Multiplies the documented framing of messages, to match the provider's actual framing as far as known."""
         self._store = store
@@ -209,9 +211,10 @@ class TokenCounter:
 
     def _count_new(self, text: str) -> TokenCount:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
-        known = self._elder.known_count(text) if self._elder is not None else None
-        if known is not None:
+        if self._elder is not None and (known := self._elder.known_count(text)) is not None:
             return known
+        if len(text) < STORED_FROM and text.isascii() and self._encoder is not None:
+            return self._remember(text, TokenCount(self._encoder.size(text), self.exact))
         digest = b""
         if self._store is not None and len(text) >= STORED_FROM:
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
-from workbench.context.arrange import Outline
 from workbench.context.control import CONTROL, compaction_range, in_effect
+from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan, Totals
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup

@@ -85,6 +85,12 @@ def test_a_turn_that_is_kept_in_part_keeps_its_user_message(past: Past, budget: 
         assert cut.opener == opener
 
 
+@given(pasts(), st.integers(-20, 400), st.one_of(st.integers(0, 30), st.just(NO_CAP)), st.integers(0, 60))
+def test_a_cut_is_the_same_wherever_the_search_begins(past: Past, budget: int, most: int, near: int) -> None:
+    found = cut_history(past.cost, past.messages, past.end, budget, most, past.opener_of, near)
+    assert found == cut_history(past.cost, past.messages, past.end, budget, most, past.opener_of)
+
+
 @pytest.mark.parametrize(
     ("limit", "known", "resident"),
     [

@@ -13,8 +13,18 @@ class GroupCut(NamedTuple):
     """The turn's units before `first` are left out, except for its user message."""
 
     first: int
-    why: str = ""
-    """The reason, with its numbers; empty if nothing is left out."""
+    need: int = 0
+    """The tokens of all that may be left out; 0: nothing is."""
+    room: int = 0
+    """The tokens that are left for it."""
+
+    @property
+    def why(self) -> str:
+        """The reason, with its numbers; empty if nothing is left out."""
+        if not self.need:
+            return ""
+        needed, left = f"{self.need:,} tokens", f"{self.room:,} are left"
+        return f"the turn's earlier iterations need {needed} and {left}; the oldest give way"
 
     def drop(self, tokens: int) -> Edit:
         """The edit for an item of a dropped group."""
@@ -30,6 +40,5 @@ def cut_groups(cost: Sequence[int], first: int, last: int, room: int) -> GroupCu
     need = cost[last] - cost[first]
     if need <= room or first >= last:
         return GroupCut(first)
-    start = min(bisect_left(cost, cost[last] - max(room, 0), first, last + 1), last)
-    why = f"the turn's earlier iterations need {need:,} tokens and {max(room, 0):,} are left; the oldest give way"
-    return GroupCut(start, why)
+    room = max(room, 0)
+    return GroupCut(min(bisect_left(cost, cost[last] - room, first, last + 1), last), need, room)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from workbench.config.text import counted
 from workbench.context.items import Edit
 from workbench.context.policy import HistoryPolicy
 
 NO_CAP = 1 << 60
+NEAR = 16
+"""How many units a cut mostly moves from one request to the next, at most."""
 
 
 class HistoryCut(NamedTuple):
@@ -19,19 +21,27 @@ class HistoryCut(NamedTuple):
     start: int
     opener: int = -1
     """The user message of the turn that is cut; it stays. -1: none."""
-    why: str = ""
-    """The reason for what is left out, with its numbers."""
+    need: int = 0
+    """The tokens of all history, and how many of them there is room for."""
+    budget: int = 0
+    messages: int = 0
+    """The messages of all history, and how many may be resident."""
+    resident: int = 0
+
+    @property
+    def why(self) -> str:
+        """The reason for what is left out, with its numbers."""
+        if self.messages > self.resident and self.need <= self.budget:
+            return f"history has {self.messages:,} messages and {self.resident:,} may be resident; this one is older"
+        room = max(self.budget, 0)
+        return f"history needs {self.need:,} tokens and {room:,} are left for it; this one is too old to fit"
 
     def drop(self, tokens: int) -> Edit:
         """The edit for an item of a unit before the cut."""
         return Edit("history", "dropped", tokens, 0, self.why)
 
 
-def _reason(whole: int, budget: int, count: int, resident: int) -> str:
-    """Why something is left out of history: too many messages, or too many tokens."""
-    if count > resident and whole <= budget:
-        return f"history has {count:,} messages and {resident:,} may be resident; this one is older"
-    return f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
+WHOLE_HISTORY: Final = HistoryCut(0)
 
 
 def history_notice(count: int) -> str:
@@ -58,28 +68,37 @@ def cut_history(
     budget: int,
     max_messages: int,
     opener_of: Callable[[int], tuple[int, int]],
+    near: int = 0,
 ) -> HistoryCut:
     """Fill `budget` from the newest unit to the oldest with whole units.
 
     `cost` and `messages` are running sums over units (`cost[i]` is the cost before unit i). A turn that is kept in part
     keeps its user message, within the same budget: a request must not begin with an answer to nothing, which some
     providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the first unit of the next
-    turn.
+    turn. `near` is any unit; one near the cut saves time.
     """
+    need, count = cost[end], messages[end]
+    start = _first_from(cost, need - budget, near, end)
+    if count > max_messages:
+        start = max(start, _first_from(messages, count - max_messages, near, end))
+    opener = -1
+    if start < end:
+        opener, following = opener_of(start)
+        if opener >= 0:
+            start = _first_from(cost, need - budget + cost[opener + 1] - cost[opener], start, end)
+            if count > max_messages:
+                opener_count = messages[opener + 1] - messages[opener]
+                start = max(start, _first_from(messages, count - max_messages + opener_count, start, end))
+            if start >= following:
+                opener, start = -1, following
+    return HistoryCut(start, opener, need, budget, count, max_messages)
 
-    def first(tokens: int, count: int, low: int) -> int:
-        by_cost = bisect_left(cost, cost[end] - tokens, low, end + 1)
-        by_count = bisect_left(messages, messages[end] - count, low, end + 1)
-        return max(by_cost, by_count)
 
-    why = _reason(cost[end], budget, messages[end], max_messages)
-    start = min(first(budget, max_messages, 0), end)
-    if start == end:
-        return HistoryCut(end, why=why)
-    opener, following = opener_of(start)
-    if opener < 0:
-        return HistoryCut(start, why=why)
-    opener_cost = cost[opener + 1] - cost[opener]
-    opener_count = messages[opener + 1] - messages[opener]
-    start = first(budget - opener_cost, max_messages - opener_count, start)
-    return HistoryCut(following, why=why) if start >= following else HistoryCut(start, opener, why)
+def _first_from(sums: Sequence[int], least: int, near: int, end: int) -> int:
+    """The first unit up to `end` before which the sum is at least `least`, or else `end`."""
+    low, high = 0, end
+    if near < end and sums[near] < least:
+        low = near + 1
+        if low + NEAR < end and sums[low + NEAR] >= least:
+            high = low + NEAR
+    return bisect_left(sums, least, low, high)

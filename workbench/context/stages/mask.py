@@ -72,8 +72,10 @@ class MaskWindow:
         share = int(window * policy.batch_ratio) if policy.batch_ratio else policy.batch_tokens
         self._batch = min(policy.batch_tokens, share)
         knob = "batch_ratio" if share < policy.batch_tokens else "batch_tokens"
-        self._batch_words = f"{self._batch:,} tokens (masking.{knob})"
+        words = f"{self._batch:,} tokens (masking.{knob})"
         self.upto = policy.keep_first
+        self._span = MaskedSpan(policy.keep_first, self.upto, -1, policy.keep_last, words)
+        """What was masked when somebody last asked."""
         self._freed: list[int] = []
         """By number: what masking a result would free."""
         self._waiting = 0
@@ -100,4 +102,7 @@ class MaskWindow:
 
     def span(self, turn: int) -> MaskedSpan:
         """What is masked now, in this turn alone or, with -1, in all turns."""
-        return MaskedSpan(self._first, self.upto, turn, self._last, self._batch_words)
+        found = self._span
+        if found.upto != self.upto or found.turn != turn:
+            found = self._span = found._replace(upto=self.upto, turn=turn)
+        return found

@@ -51,11 +51,11 @@ def repair_edit(call_id: str, tokens: int) -> Edit:
 
 def sound_arguments(arguments: str) -> tuple[str, str]:
     """A call's arguments as a JSON object, which some providers require, and what had to be changed."""
-    if not arguments.strip():
+    if not arguments or arguments.isspace():
         return "{}", "it has no arguments; sent as {}"
     try:
         value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip(_BLANKS)))
-        if isinstance(value, dict) and not arguments[end:].strip(_BLANKS):
+        if isinstance(value, dict) and (end == len(arguments) or not arguments[end:].strip(_BLANKS)):
             return arguments, ""
     except (ValueError, RecursionError):
         pass

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from workbench.config.text import counted
 from workbench.context.budget import Limits
 from workbench.context.items import Slot
-from workbench.context.plan import Verdict
+
+Status = Literal["fits", "too_large", "waiting"]
 
 
-def request_verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
+def request_status(limits: Limits, total: int, waiting: Sequence[str]) -> Status:
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
+    if total > limits.capacity:
+        return "too_large"
+    return "waiting" if waiting else "fits"
+
+
+def verdict_reason(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> str:
+    """The reason for that, in numbers."""
+    status = request_status(limits, total, waiting)
+    if status == "waiting":
+        return f"{counted(len(waiting), 'tool call')} without a result so far"
     parts = [f"{total:,} tokens"]
     parts += [f"{limits.unattributed:,} that are not in the file"] if limits.unattributed > 0 else []
     parts += [f"{limits.margin:,} margin"] if limits.margin else []
@@ -21,15 +33,13 @@ def request_verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiti
     need = limits.need(total)
     fewer = f" − {-limits.unattributed:,} that the provider does not count" if limits.unattributed < 0 else ""
     spent = " + ".join(parts) + fewer + (f" = {need:,}" if len(parts) > 1 or fewer else "")
-    if need > limits.window:
+    if status == "too_large":
         largest = max(slots, key=lambda slot: slots[slot])
         over = f"{need - limits.window:,} over the window of {limits.window:,}"
         if limits.window_source == "provider":
             over += ", learnt from the provider (/model NAME forgets it, --window N sets another)"
-        return Verdict("too_large", f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}")
-    if waiting:
-        return Verdict("waiting", f"{counted(len(waiting), 'tool call')} without a result so far")
-    return Verdict("fits", f"{spent} of {limits.window:,}")
+        return f"{spent}, {over}; the largest part is {largest} with {slots[largest]:,}"
+    return f"{spent} of {limits.window:,}"
 
 
 def short_answer(limits: Limits, total: int) -> str:

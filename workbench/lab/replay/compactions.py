@@ -13,8 +13,8 @@ from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide_compaction, size_limit
 from workbench.compaction.values import CompactionRefused, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
-from workbench.context.arrange import Outline
 from workbench.context.control import CONTROL, compaction_range
+from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -108,7 +108,7 @@ class LabLog:
 
 def _sizes(planner: Planner) -> tuple[int, int]:
     now = planner.outline()
-    return now.tokens, now.framing
+    return now.tokens, now.framing_tokens
 
 
 class LabCompactor:

@@ -33,7 +33,7 @@ class VerdictLine(Observing, Widget):
 
 
 def _messages(shown: ContextView) -> list[tuple[str, str]]:
-    status, why = shown.plan.verdict
+    status, why = shown.plan.verdict.status, shown.plan.verdict.why
     colour = "$warning" if status == "waiting" else "$error"
     lines = [] if status == "fits" else [(f"● {status.replace('_', ' ')}  {why}", colour)]
     return lines + [(f"! {warning}", "$warning") for warning in shown.plan.warnings]

@@ -91,7 +91,7 @@ class RequestHead(Widget):
             ],
             width,
         )
-        status, why = shown.plan.verdict
+        status, why = shown.plan.verdict.status, shown.plan.verdict.why
         colour = "$success" if status == "fits" else "$error"
         words = {"fits": "● fits", "waiting": "● waiting: it is not sent"}.get(status, "● does not fit: it is not sent")
         second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}{_missing(shown)}")

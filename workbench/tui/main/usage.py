@@ -97,7 +97,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     guess = "~" if shown.view and plan.reported is None else ""
     add(0, Content.assemble((f"{guess}{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
     add(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
-    if plan.verdict[0] == "waiting" and activity.kind != "waiting":
+    if plan.verdict.status == "waiting" and activity.kind != "waiting":
         add(2, Content.styled("a tool call is open", "$warning"))
     if status.max_output is not None and shown.at is None:
         add(1, Content.styled(f"answer up to {status.max_output:,}", colour))
