@@ -207,7 +207,7 @@ def test_overrides_are_events_of_the_session(call: Call, transcript: Path) -> No
         (["pin", "0"], "0: expected a seq or a range of them from 1 to 11"),
         (["pin", "9" * 5_000], "9: expected a seq or a range of them from 1 to 11"),
         (["pin", "3-99"], "3-99: expected a seq or a range of them from 1 to 11"),
-        (["pin", "x"], "x: expected a seq, or two with a dash between them"),
+        (["pin", "x"], "x: expected the number of an event, or two as in 12-20"),
         (["hide", "3"], "hide"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +15,7 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.garbage import collector_paused
 from workbench.config.output_files import STANDARD, OutputFile
-from workbench.config.text import escaped_json, print_json, printable, table, utf8_json, when, whole_number
+from workbench.config.text import escaped_json, event_range, print_json, printable, table, utf8_json, when
 from workbench.config.variables import known_keys
 from workbench.lab.result_files import ResultFile
 from workbench.log.events import Event, Override, Setting
@@ -204,20 +203,13 @@ def run_delete(options: argparse.Namespace) -> int:
 
 def run_override(options: argparse.Namespace) -> int:
     """Pin, mask or exclude items, or undo that."""
-    first, last = _range(options.range)
+    first, last = event_range(options.range)
     with Services() as services, services.store.session(options.session) as session:
         if not 1 <= first <= last <= len(session):
             raise WrongCall(f"{options.range}: expected a seq or a range of them from 1 to {len(session)}")
         [event] = session.append(Override(options.action, first, last))
         print(f"event {event.seq}: {options.action} {options.range}")
     return 0
-
-
-def _range(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if found is None:
-        raise WrongCall(f"{text}: expected a seq, or two with a dash between them, as in 5-9")
-    return whole_number(found[1]), whole_number(found[2] or found[1])
 
 
 def run_search(options: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
+from workbench.config.errors import WrongCall
+
 
 def printable(text: str, most: int | None = None) -> str:
     """One line that a terminal only shows: white space becomes single blanks, control characters become pictures.
@@ -202,6 +204,14 @@ def whole_number(digits: str) -> int:
     Python refuses thousands of digits; eighteen are enough for any count and fit a database.
     """
     return int(digits.lstrip("0")[:18] or "0")
+
+
+def event_range(typed: str) -> tuple[int, int]:
+    """The first and the last event that somebody named: `12`, `12-20` or `#12-#20`. Raises WrongCall otherwise."""
+    found = re.fullmatch(r"#?(\d+)(?:\s*-\s*#?(\d+))?", typed)
+    if found is None:
+        raise WrongCall(f"{typed}: expected the number of an event, or two as in 12-20")
+    return whole_number(found[1]), whole_number(found[2] or found[1])
 
 
 def when(milliseconds: int) -> str:

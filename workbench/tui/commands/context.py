@@ -5,7 +5,6 @@ The screens are imported when they are first used, to keep the first frame fast.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.compaction.undo import last_override
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import whole_number
+from workbench.config.text import event_range
 from workbench.context.knobs import knob_table
 from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
 from workbench.log.events import OverrideAction
@@ -170,17 +169,10 @@ def set_knob(host: MainScreenApi, argument: str) -> None:
     host.model.set_knob(argument)
 
 
-def _range(argument: str) -> tuple[int, int]:
-    found = re.fullmatch(r"#?(\d+)(?:\s*-\s*#?(\d+))?", argument)
-    if found is None:
-        raise WrongCall(f"{argument}: expected the number of an event, or two as in 12-20")
-    return whole_number(found[1]), whole_number(found[2] or found[1])
-
-
 def _add_override(action: OverrideAction, text: str) -> None:
     @COMMANDS.register(action, action, text, argument=RANGE, why_not=read_only)
     def decide(host: MainScreenApi, argument: str) -> None:
-        host.model.decide(action, *_range(argument))
+        host.model.decide(action, *event_range(argument))
 
 
 _add_override("pin", "always send an item whole")
