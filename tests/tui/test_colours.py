@@ -48,7 +48,9 @@ def codes(seen: bytes) -> set[int]:
 
 def walked(talk: Path, **environment: str) -> bytes:
     """All that a walk through the panes, the help, a report, a dialog and a warning wrote to the terminal."""
-    terminal = Terminal("open", str(talk), **{"COLORTERM": "", **environment})
+    terminal = Terminal(
+        "open", str(talk), "--policy", "layers", "--window", "16000", **{"COLORTERM": "", **environment}
+    )
     terminal.wait_for("The fixture opens")
     everything = b""
     for keys, text in (
@@ -61,7 +63,10 @@ def walked(talk: Path, **environment: str) -> bytes:
         terminal.wait_for(text)
     terminal.press(QUIT)
     assert terminal.end() == 0
-    return everything + terminal.seen
+    everything += terminal.seen
+    assert b"\x1b[31mlogin" not in everything
+    assert b"Traceback" not in everything
+    return everything
 
 
 def test_whoever_wants_no_colours_gets_none(talk: Path) -> None:

@@ -85,7 +85,10 @@ def check_terminal_is_whole(terminal: Terminal, status: int) -> None:
 OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-@pytest.mark.parametrize("number", OTHERS)
+CLOSED = pytest.param(signal.SIGHUP, marks=pytest.mark.wide)  # a test below closes the terminal itself
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, CLOSED])
 def test_a_signal_ends_the_command_and_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signals) -> None:
     terminal, child = at_work(tmp_path)
     assert not settings_of(terminal) & termios.ECHO

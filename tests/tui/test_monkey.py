@@ -16,7 +16,7 @@ from tui.monkey import MonkeyRun, play
 from tui.monkey_worlds import WORLDS, furnish
 
 SEEDS = range(len(WORLDS))
-STEPS = 40
+STEPS = 20
 
 
 class SeenOnce(UserWarning):
@@ -33,12 +33,15 @@ async def that_comes_again(playing: Callable[[], Awaitable[MonkeyRun]]) -> Monke
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("steps", [STEPS, pytest.param(3 * STEPS, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_nothing_a_monkey_does_goes_wrong(seed: int, project: Path, expected_faults: list[BaseException]) -> None:
+async def test_nothing_a_monkey_does_goes_wrong(
+    seed: int, steps: int, project: Path, expected_faults: list[BaseException]
+) -> None:
     furnish(project)
-    run = await that_comes_again(lambda: play(seed, STEPS))
+    run = await that_comes_again(lambda: play(seed, steps))
     assert run.is_well, run.told()
-    assert run.steps >= STEPS
+    assert run.steps >= steps
 
 
 async def runs(*each: MonkeyRun) -> AsyncIterator[MonkeyRun]:

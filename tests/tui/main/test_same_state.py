@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import Script, answer, program, settle, shown
+from tui.snapshots import still
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.sources.services import Services
@@ -95,24 +96,20 @@ def check_panes(screen: MainScreen) -> None:
     assert f"policy {state.compaction.policy}" in title
 
 
-async def at_rest(pilot: Pilot[Any]) -> str:
-    """The screen, once nothing changes on it any more."""
-    before, now = None, shown(pilot.app)
-    while now != before:
-        await pilot.pause(0.2)
-        await settle(pilot)
-        before, now = now, shown(pilot.app)
-    return now
+async def at_rest(pilot: Pilot[Any], screen: MainScreen) -> str:
+    """The screen, once nobody has anything left to do."""
+    await still(pilot, lambda: screen.model.is_settled)
+    return shown(pilot.app)
 
 
 async def check_drawing(pilot: Pilot[Any], screen: MainScreen) -> None:
     """What is on the screen is what every widget draws when it is asked once more."""
     state = None
     while state is not screen.model.state:  # a session may become writable meanwhile
-        before, state = await at_rest(pilot), screen.model.state
+        before, state = await at_rest(pilot, screen), screen.model.state
         for each in screen.query("*"):
             each.refresh(layout=True)
-        after = await at_rest(pilot)
+        after = await at_rest(pilot, screen)
     assert after == before
 
 
@@ -129,7 +126,7 @@ async def test_all_panes_show_the_same_state_after_any_sequence(
     steps = [*STEPS, *chance.choices(STEPS, k=4)]
     chance.shuffle(steps)
     options = {"window": WINDOW, "reserve": 2_000}
-    async with program(services, (160, 50), refs[-1], **options) as (pilot, screen):
+    async with program(services, (120, 40), refs[-1], **options) as (pilot, screen):
         check_panes(screen)
         for step in steps:
             await step(screen, chance, refs)
