@@ -1,12 +1,11 @@
 """The examples run as a user starts them, against the rehearsal server, and leave a session that the program shows.
 
-All but one run in the tests' process: to import the frameworks takes ten times as long as to run the examples.
+They run in the tests' process: to import the frameworks takes ten times as long as to run the examples.
 """
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -64,13 +63,6 @@ async def run_with_addresses(monkeypatch: pytest.MonkeyPatch, run: Callable[[], 
         await asyncio.to_thread(run)
 
 
-def _run_in_process() -> None:
-    """The litellm example in a process of its own: litellm calls back from a loop that other tests may have left."""
-    done = subprocess.run([sys.executable, *sys.argv], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    print(done.stdout)
-
-
 @pytest.mark.xdist_group("litellm")
 @pytest.mark.parametrize("name", PACKAGES)
 async def test_an_example_runs_and_its_session_is_recorded(
@@ -81,8 +73,7 @@ async def test_an_example_runs_and_its_session_is_recorded(
     (tmp_path / "notes.txt").write_text("The port is 8417.")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(EXAMPLES / f"{name}.py"), "read notes.txt"])
-    run = _run_in_process if name == "litellm_loop" else partial(run_path, sys.argv[0], run_name="__main__")
-    await run_with_addresses(monkeypatch, run)
+    await run_with_addresses(monkeypatch, partial(run_path, sys.argv[0], run_name="__main__"))
     assert "8417" in capsys.readouterr().out
     with Store.open() as store:
         bodies = [event.body for event in store.session(title).events()]

@@ -181,7 +181,7 @@ async def test_a_request_that_does_not_fit_is_never_sent(session: Session, proje
 
 @requirement("layers", "turn", "a turn with many iterations does not run into the provider's limit")
 @pytest.mark.long
-@pytest.mark.parametrize("policy", ["workbench", "layers"])
+@pytest.mark.parametrize("policy", [pytest.param("workbench", marks=pytest.mark.wide), "layers"])
 async def test_two_hundred_iterations_with_large_results_stay_within_a_small_window(
     session: Session, project: Path, gateway: Gateway, policy: str
 ) -> None:

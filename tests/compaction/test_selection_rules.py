@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import logs
+from support.random_cases import few_cases
 from support.ranges import event_of, range_of
 from support.requirements import requirement
 from support.talk import COUNTER, iterations, planned, preset
@@ -176,6 +177,7 @@ def test_every_rule_holds_for_every_cut(found: Case) -> None:
 
 @requirement("confirm", "summary", "nothing of the old conversation is sent in addition to the summary")
 @pytest.mark.parametrize("name", ["codex", "sliding", "window", "confirm", "workbench"])
+@few_cases()
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
 def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns: list[tuple[int, bool]]) -> None:
     """Turns with so many iterations, some of them followed by a compaction by hand."""

@@ -195,6 +195,8 @@ _LIBRARIES = {
     *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move", "copyfile", "copy2"),
 }
 
+_LAST_NAMES = {"open", "read_bytes", "read_text", *(each.rpartition(".")[2] for each in _LIBRARIES)}
+
 
 def ways_of_opening(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """What a module calls to read files by their names, in its own words."""
@@ -204,6 +206,8 @@ def ways_of_opening(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _opens(call: ast.Call) -> bool:
+    if getattr(call.func, "attr", getattr(call.func, "id", "")) not in _LAST_NAMES:
+        return False
     name = ast.unparse(call.func)
     if name in _LIBRARIES:
         return "O_WRONLY" not in ast.unparse(call)

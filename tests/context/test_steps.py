@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import limits, logs, number, policies
+from support.random_cases import few_cases
 from support.talk import COUNTER, ROOMY, iteration, planned, preset, turns, words
 from workbench.context.budget import Limits
 from workbench.context.items import Item, State
@@ -20,6 +21,7 @@ from workbench.log.events import Body, Compaction, Event, UserMessage
 from workbench.models.framing import REPLY_PRIMING
 
 
+@few_cases()
 @given(st.data(), logs(), policies(), limits)
 def test_what_became_of_every_cell_is_known_at_every_step(
     data: st.DataObject, events: list[Event], policy: Policy, room: Limits

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.bodies import Call, Reply, Said, Talk, talks, written
+from support.random_cases import few_cases
 from workbench.explain.request_units import LEFT_OUT, leaving_out, units_in
 from workbench.log.events import DialectName, OwnDialect
 from workbench.wire.dialects import DIALECTS
@@ -22,6 +23,7 @@ def words(text: str) -> int:
 
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
+@few_cases()
 @given(talk=talks(), data=st.data(), grain=st.sampled_from(["items", "groups"]))
 def test_a_request_without_any_of_its_units_is_valid(
     dialect: DialectName, talk: Talk, data: st.DataObject, grain: Any

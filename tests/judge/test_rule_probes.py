@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,26 +12,37 @@ from hypothesis import strategies as st
 from support.judged import COMMANDS, DECISIONS, ERROR, RECALL, STEPS, judged_work
 from support.logs import logs
 from workbench.judge.choosing import choose_probes, evenly_spread, quotas
+from workbench.judge.contexts import JudgedSource
 from workbench.judge.rule_probes import BLANK, FAILED_COMMANDS, OPEN_TASKS, halves, probes_by_rule
 from workbench.judge.values import KINDS, Probe
 
-SOURCE = judged_work()
-PROBES = probes_by_rule(SOURCE.items)
-BY_QUESTION = {probe.question: probe for probe in PROBES}
+
+@cache
+def source() -> JudgedSource:
+    return judged_work()
+
+
+@cache
+def probes() -> Sequence[Probe]:
+    return probes_by_rule(source().items)
+
+
+def by_question() -> dict[str, Probe]:
+    return {probe.question: probe for probe in probes()}
 
 
 def test_all_four_kinds_are_found() -> None:
-    assert Counter(probe.kind for probe in PROBES).keys() == set(KINDS)
+    assert Counter(probe.kind for probe in probes()).keys() == set(KINDS)
 
 
 def test_a_fact_is_asked_for_with_a_blank_in_its_sentence() -> None:
-    probe = next(probe for probe in PROBES if probe.expected == ("48",) and probe.kind == "recall")
+    probe = next(probe for probe in probes() if probe.expected == ("48",) and probe.kind == "recall")
     assert RECALL[0].replace("48", BLANK) in probe.question
     assert "48" not in probe.question
 
 
 def test_files_commands_and_errors_are_asked_for() -> None:
-    asked = {probe.question: probe.expected for probe in PROBES if probe.kind == "artefact"}
+    asked = {probe.question: probe.expected for probe in probes() if probe.kind == "artefact"}
     assert asked["Which files in the folder `src/pool` were changed? Name all of them."] == ("worker.py", "limits.py")
     statuses = {question: expected for question, expected in asked.items() if "exit status" in question}
     assert {question.partition("`")[2][:-1]: expected[0] for question, expected in statuses.items()} == COMMANDS
@@ -37,24 +50,24 @@ def test_files_commands_and_errors_are_asked_for() -> None:
 
 
 def test_a_decision_is_given_with_its_first_part_and_asked_for_its_reason() -> None:
-    probe = next(probe for probe in PROBES if probe.kind == "decision" and "SQLite" in probe.question)
+    probe = next(probe for probe in probes() if probe.kind == "decision" and "SQLite" in probe.question)
     assert probe.expected == ("because the deployment has no Redis server.",)
     assert probe.expected[0] in DECISIONS[0]
 
 
 def test_the_open_tasks_and_what_failed_are_what_comes_next() -> None:
-    assert BY_QUESTION[OPEN_TASKS].expected == STEPS
-    assert BY_QUESTION[FAILED_COMMANDS].expected == ("pytest -q tests/pool",)
+    assert by_question()[OPEN_TASKS].expected == STEPS
+    assert by_question()[FAILED_COMMANDS].expected == ("pytest -q tests/pool",)
 
 
 def test_every_probe_names_events_of_the_conversation_and_every_id_is_its_own() -> None:
-    known = {item.id for item in SOURCE.items}
-    assert all(probe.events and set(probe.events) <= known for probe in PROBES)
-    assert len({probe.id for probe in PROBES}) == len(PROBES)
+    known = {item.id for item in source().items}
+    assert all(probe.events and set(probe.events) <= known for probe in probes())
+    assert len({probe.id for probe in probes()}) == len(probes())
 
 
 def test_guessing_that_every_command_passed_is_not_worth_it() -> None:
-    statuses = [probe.expected[0] for probe in PROBES if "exit status" in probe.question]
+    statuses = [probe.expected[0] for probe in probes() if "exit status" in probe.question]
     assert statuses.count("0") <= max(2, len(statuses) - statuses.count("0"))
 
 
@@ -97,8 +110,8 @@ def test_probes_are_spread_and_none_is_asked_twice(there: int, wanted: int) -> N
 
 
 def test_what_every_context_still_has_is_not_asked() -> None:
-    gone = {SOURCE.items[0].id}
-    asked = choose_probes(PROBES, 50, gone)
+    gone = {source().items[0].id}
+    asked = choose_probes(probes(), 50, gone)
     assert asked
     assert all(set(probe.events) & gone for probe in asked)
-    assert choose_probes(PROBES, 50, ()) == []
+    assert choose_probes(probes(), 50, ()) == []

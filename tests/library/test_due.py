@@ -12,6 +12,7 @@ from hypothesis import given
 
 import workbench
 from library.conversations import POLICIES, Chat, conversations
+from support.random_cases import few_cases
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.library.compacting import CompactionWatch, run_to_end
@@ -58,6 +59,7 @@ def test_an_event_is_read_once(policy: str, one_turn: bool) -> None:
     assert events.looked_at < 100
 
 
+@few_cases()
 @given(conversations())
 def test_what_is_due_is_what_a_look_at_the_whole_log_says(chat: Chat) -> None:
     context = workbench.Context("codex", window=2_000)

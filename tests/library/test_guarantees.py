@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import workbench
 from library.conversations import DIALECTS, POLICIES, TOOLS, Chat, checked, conversations, in_dialect, messages_of
+from support.random_cases import few_cases
 from support.validity import problems
 
 windows = st.sampled_from([600, 1_500, 4_000, 16_000, 128_000])
@@ -76,6 +77,7 @@ def test_undo_restores_the_request_to_the_byte(chat: Chat, policy: str, window: 
     assert (list(context.plan.items), context.plan.messages) == before
 
 
+@few_cases()
 @given(conversations(turns=10), st.sampled_from([4_000, 8_000, 16_000]))
 def test_a_mask_stays_and_what_was_sent_before_it_stays_too(chat: Chat, window: int) -> None:
     """The provider's cache holds: a request begins as the one before it, up to what was newly masked or cut."""

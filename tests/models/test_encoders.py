@@ -122,7 +122,9 @@ def test_splintr_gives_tiktokens_ids(reference: Reference, tokenizer: str, text:
     assert encoder.size(text) == len(ids)
 
 
-@pytest.mark.parametrize("tokenizer", REAL)
+@pytest.mark.parametrize(
+    "tokenizer", [name if name == "o200k_base" else pytest.param(name, marks=pytest.mark.wide) for name in REAL]
+)
 def test_splintr_knows_every_character_as_tiktoken_does(
     loading_anew: None, monkeypatch: pytest.MonkeyPatch, tokenizer: str
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.conftest import answered, claude, said, user
+from support.random_cases import few_cases
 from workbench.log.codec import encode_event
 from workbench.log.events import DialectName
 from workbench.log.store import Store
@@ -247,6 +248,7 @@ def recorded(sent: Sequence[tuple[Agent, bytes]], batch: int, *, quick: bool) ->
     return lost + lines
 
 
+@few_cases()
 @given(requests(), st.integers(1, 4))
 def test_the_same_is_recorded_as_without_it(sent: list[tuple[Agent, bytes]], batch: int) -> None:
     assert recorded(sent, batch, quick=True) == recorded(sent, batch, quick=False)

@@ -273,7 +273,7 @@ async def test_a_slow_reader_gets_all_of_it_and_the_proxy_holds_no_more_than_it_
         proxy(tmp_path, provider.url) as running,
         running.client.post(running.url, json={**ASK, "stream": True}) as came,
     ):
-        got = b""
+        got = bytearray()
         while chunk := await came.content.read(8_192):
             got += chunk
             if len(got) % 50 == 0:

@@ -18,6 +18,7 @@ from proxy.conftest import Recording, called, claude, result, user
 from proxy.test_policies import KNOBS, answered, passing, results, route, setup_for
 from support.bodies import Call, Reply, Said, written
 from support.provider import Provider
+from support.random_cases import few_cases
 from support.recorder_thread import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
@@ -191,6 +192,7 @@ def test_another_policy_takes_over_with_its_first_batch(recording: Recording) ->
     assert ["masked" in text for text in results("anthropic", then)] == [False] * 2 + [True] * 5 + [False]
 
 
+@few_cases()
 @given(
     dialect=st.sampled_from(get_args(OwnDialect)),
     lengths=st.lists(st.integers(1, 120), min_size=3, max_size=9),

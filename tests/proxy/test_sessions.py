@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.conftest import Recording, answered, called, claude, result, said, user
+from support.random_cases import few_cases
 from workbench.compaction.record import read_record
 from workbench.log.errors import StoreError
 from workbench.log.events import (
@@ -310,6 +311,7 @@ WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 STEPS = st.lists(st.sampled_from(["ask", "call", "drop last", "clear", "forget", "again"]), min_size=1, max_size=12)
 
 
+@few_cases()
 @given(STEPS, st.lists(WORDS, min_size=12, max_size=12), st.sampled_from([ONE, {}]))
 def test_whatever_an_agent_does_to_its_past_each_request_is_kept_as_it_was_sent(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], words: list[str], headers: dict[str, str]

@@ -17,7 +17,7 @@ from tui.play import Watcher, opened, until
 from tui.recorded.long_run import as_session, run
 from workbench.sources.services import Services
 
-OTHERS = [each for each in POLICIES if each not in ("workbench", "codex", "sliding")]
+OTHERS = [each for each in POLICIES if each not in ("workbench", "codex")]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ async def check_offer(services: Services, on: Watcher, ref: str, **asked: Any) -
 
 
 @pytest.mark.parametrize(
-    "policy", ["workbench", "codex", "sliding", *(pytest.param(each, marks=pytest.mark.wide) for each in OTHERS)]
+    "policy", ["workbench", "codex", *(pytest.param(each, marks=pytest.mark.wide) for each in OTHERS)]
 )
 async def test_a_session_of_each_preset(
     services: Services, wire: Wire, capsys: pytest.CaptureFixture[str], policy: str

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import logs
+from support.random_cases import few_cases
 from workbench.config.errors import WrongCall
 from workbench.context.load import RECORDED
 from workbench.log.events import (
@@ -282,6 +283,7 @@ def test_where_all_of_a_request_is_held_the_factor_leaves_no_negative_part() -> 
     assert abs(made.calibration.rest) < 500
 
 
+@few_cases()
 @given(logs(), st.lists(st.integers(0, 50_000), max_size=12), st.data())
 def test_a_moment_has_one_size_whoever_asks(events: list[Event], reports: list[int], data: st.DataObject) -> None:
     bodies = [event.body for event in events]

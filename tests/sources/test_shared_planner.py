@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import logs
+from support.random_cases import few_cases
 from workbench.context.load import RECORDED
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Setting, Usage, UserMessage
 from workbench.sources.options import Options
@@ -27,6 +28,7 @@ def source_of(log: list[Event], sizes: list[int]) -> Source:
     return as_source("file", events, is_file=True)
 
 
+@few_cases()
 @given(
     logs(most=14),
     st.lists(st.integers(1, 300_000), min_size=1, max_size=5),

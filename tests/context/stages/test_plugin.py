@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.installed import installed
 from support.logs import limits, logs, number, policies
+from support.random_cases import few_cases
 from support.talk import COUNTER, ROOMY, iterations, planned, rows_of
 from support.validity import problems
 from workbench.config.plugins import PROBLEMS
@@ -132,6 +133,7 @@ def test_the_latest_user_message_stays_as_it_was(log: list[Event], policy: Polic
         assert (after.state, after.text) == (before.state, before.text)
 
 
+@few_cases()
 @given(logs(most=12), policies(), limits, STAGE_SETS, st.booleans())
 def test_with_stages_incremental_planning_equals_planning_from_scratch(
     log: list[Event], policy: Policy, budget: Limits, names: tuple[str, ...], live: bool

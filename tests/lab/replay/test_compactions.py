@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.logs import number
+from support.random_cases import few_cases
 from support.talk import iteration, words
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import CompactionDecision
@@ -54,6 +55,7 @@ def _replayed(events: list[Event], policy: str, knobs: tuple[str, ...]) -> Polic
         return LabSource(services, Options(window=3_000), as_source("made", events)).run_policy(policy, knobs)
 
 
+@few_cases()
 @given(sessions(), st.sampled_from(COMPACTING), st.sampled_from(KNOBS))
 def test_what_is_forgotten_is_never_needed_again(bodies: list[Body], policy: str, knobs: tuple[str, ...]) -> None:
     events = number(bodies)

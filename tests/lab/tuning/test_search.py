@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.random_cases import few_cases
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS, parse_text
 from workbench.context.load import describe_policy, load_policy
@@ -164,6 +165,7 @@ def searched(measure: Any, objective: str = "cost + 10*misses", budget: int = 14
     return list(search.try_policies())
 
 
+@few_cases()
 @given(st.integers(0, 1000), st.booleans())
 def test_the_result_is_never_worse_than_a_preset_and_the_same_again(seed: int, overflowing: bool) -> None:
     found = searched(made_up(seed, overflowing), seed=seed)
