@@ -18,7 +18,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from itertools import repeat
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -178,13 +177,14 @@ class _Trial:
         self, asked: Sequence[tuple[CodeMutant, list[list[str]]]], reached: ReachedTests | None
     ) -> list[CodeMutant]:
         """The faults that are left when each round of tests was asked."""
-        left, rounds = [fault for fault, _ in asked], [theirs for _, theirs in asked]
-        for number in range(len(max(rounds, default=[], key=len))):
-            with ThreadPoolExecutor(self._jobs) as pool:
-                ends = list(pool.map(self._end, left, [each[number] for each in rounds], repeat(reached)))
-            alive = [at for at, end in enumerate(ends) if end["fate"] == "survived"]
-            left, rounds = [left[at] for at in alive], [rounds[at] for at in alive]
-            print(f"{len(left):,} of {len(asked):,} are left", flush=True)
+
+        def survives(fault: CodeMutant, rounds: list[list[str]]) -> bool:
+            return all(self._end(fault, tests, reached)["fate"] == "survived" for tests in rounds)
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            ends = list(pool.map(survives, *zip(*asked, strict=True))) if asked else []
+        left = [fault for (fault, _), survived in zip(asked, ends, strict=True) if survived]
+        print(f"{len(left):,} of {len(asked):,} are left", flush=True)
         return left
 
     def _first_rounds(self, mutant: CodeMutant, reached: ReachedTests, known: set[str]) -> list[list[str]]:

@@ -55,6 +55,11 @@ def test_no_text_can_end_a_sequence_or_begin_another(text: str, environ: dict[st
     assert len(made) < 2 * MOST + 60
 
 
+def test_of_a_long_text_160_characters_are_shown() -> None:
+    made = alert_sequence("W", "x" * 400, ["desktop"], {"TERM": "foot"})
+    assert made.count("x") == 160
+
+
 def test_ways_are_read_from_a_list() -> None:
     assert parse_alert_ways("desktop, bell") == WAYS
     assert parse_alert_ways("bell") == ("bell",)

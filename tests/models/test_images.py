@@ -118,6 +118,9 @@ def test_no_bytes_are_an_error(data: bytes) -> None:
         ("gpt-4o", 4096, 8192, "low", 85, True),
         ("gpt-4.1-mini", 1024, 1024, "high", 1659, True),  # 1,024 patches, 1.62 each
         ("gpt-4.1-nano", 1800, 2400, "high", 3572, True),  # shrunk to 33 by 44 patches, 2.46 each
+        ("gpt-4.1-mini", 1536, 1024, "high", 2489, True),  # 1,536 patches, as many as there may be
+        ("gpt-4.1-mini", 1537, 1024, "high", 2361, True),  # one column more: shrunk to 47 by 31
+        ("gpt-4.1-mini", 1024, 1537, "high", 2361, True),
         # the rules
         ("openai/gpt-4o", 512, 512, "high", 255, True),
         ("gpt-4o", 512, 512, "auto", 255, False),

@@ -145,6 +145,11 @@ def test_fields_of_all_messages_are_counted(spans: int, attributes: int) -> None
     assert fields_in(request.SerializeToString(), 10_000) == 2 + spans * (2 + 4 * attributes)
 
 
+@pytest.mark.parametrize("field", [b"\x0d\0\0\0\x04", b"\x09\0\0\0\0\0\0\0\x04"], ids=["four bytes", "eight"])
+def test_numbers_of_a_fixed_length_are_counted(field: bytes) -> None:
+    assert fields_in(field * 3, 10) == 3
+
+
 async def test_secrets_in_spans_are_masked_before_they_reach_the_journal(tmp_path: Path) -> None:
     from support.recorder_thread import ThreadLink
     from workbench.proxy.recorder import Recorder

@@ -150,7 +150,9 @@ async def test_a_recorder_that_never_catches_up_holds_up_nobody(
     made = in_thread(ProxySessions(slow), told.append)
     open_ = made.record_request(ROUTE, {}, [ASKED, b" " * 800], 1)
     await made.wait_for_room()
+    waiting = made.waiting
     exchange(made, 800)
+    assert made.waiting == waiting, "a request that does not fit takes its answer with it"
     open_.record_answer(200, {}, [b" " * 900], 1, 2)
     assert told == [f"not recorded: {recorder.TOO_MUCH}"]
     slow.ready.set()

@@ -146,7 +146,7 @@ def test_a_path_is_absolute_where_the_tool_insists_and_the_folder_is_known(told:
 
 def test_freeform_tools_get_text_in_chat_too() -> None:
     offered = {"type": "custom", "custom": {"name": "apply_patch", "description": "freeform"}}
-    body = {"messages": [{"role": "user", "content": "write a.txt: hi"}], "tools": [offered]}
+    body = {"messages": [{"role": "user", "content": "write a.txt: hi"}], "tools": [offered, tool("Read", "path")]}
     request = DIALECTS["chat"].new_speaker().read_request(body)
     played = RehearsalModel().play(request)
     [call] = DIALECTS["chat"].new_speaker().full_answer(played, request, "1")["choices"][0]["message"]["tool_calls"]

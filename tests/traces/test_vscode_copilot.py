@@ -96,6 +96,17 @@ def test_a_result_may_be_plain_text() -> None:
     ]
 
 
+def test_a_tree_of_texts_is_read_to_a_depth_of_sixty() -> None:
+    node: dict[str, Any] = {}
+    for depth in range(70, -1, -1):
+        node = {"text": f"{depth} ", "children": [node]}
+    calls = [{"id": "c", "name": "ls", "arguments": "{}"}]
+    results = {"c": {"content": [{"value": {"node": node}}]}}
+    metadata = {"toolCallRounds": [{"response": "", "toolCalls": calls}], "toolCallResults": results}
+    [result] = [each for each in read(request("look", result={"metadata": metadata})) if isinstance(each, ToolResult)]
+    assert str(result.content).split() == [str(depth) for depth in range(61)]
+
+
 def test_without_rounds_the_reply_is_what_the_screen_shows() -> None:
     tool = {
         "kind": "toolInvocationSerialized",

@@ -195,6 +195,7 @@ def test_rows_in_the_order_of_the_log_are_always_found() -> None:
     rows = SETUP.plan(events).items
     assert all(rows[row_of(rows, event.seq) or 0].seq == event.seq for event in events)
     assert row_of(rows, 5_000) == len(rows) - 1
+    assert row_of(rows[3:], 1) == 0
     assert row_of((), 1) is None
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.wire.answers import AT_ONCE, AnswerPace, WrittenAnswer, WrittenCall, answer_pieces
+from workbench.wire.dialects import DIALECTS, answer_in_any
 
 texts = st.text(max_size=600)
 calls = st.lists(st.builds(WrittenCall, st.just("tool"), texts, st.just("id")), max_size=3).map(tuple)
@@ -60,3 +63,30 @@ def test_the_reason_is_told_from_the_answer_unless_it_is_given() -> None:
     assert WrittenAnswer("x").reason == "stop"
     assert WrittenAnswer("x", calls=(WrittenCall("a", "{}"),)).reason == "tool_calls"
     assert WrittenAnswer("x", finish="length").reason == "length"
+
+
+SAID = {"role": "assistant", "content": "so"}
+BLOCKS = [{"type": "text", "text": "so"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "dialect", "messages"),
+    [
+        ({"choices": [{"message": SAID}, {"message": {"role": "user"}}]}, "chat", [SAID]),
+        (
+            {"type": "message", "role": "assistant", "content": BLOCKS, "stop_reason": "end_turn"},
+            *("anthropic", [{"role": "assistant", "content": BLOCKS}]),
+        ),
+        ({"output": BLOCKS, "id": "r1"}, "responses", BLOCKS),
+        (
+            {"candidates": [{"content": {"parts": [{"text": "so"}]}}, {"content": {"parts": []}}]},
+            *("gemini", [{"role": "model", "parts": [{"text": "so"}]}]),
+        ),
+        ({"message": SAID, "done": True}, "ollama", [SAID]),
+    ],
+)
+def test_an_answer_is_known_by_its_keys_and_a_message_is_none(body: Any, dialect: str, messages: list[Any]) -> None:
+    found = answer_in_any(body)
+    assert found == (DIALECTS[dialect], messages)
+    assert all(answer_in_any(each) is None for each in messages if "role" in each)
+    assert DIALECTS["anthropic"].messages_in_answer({"type": "message", "content": BLOCKS}) is None
