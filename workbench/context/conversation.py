@@ -176,7 +176,7 @@ class Conversation(MeasuredUnits):
         call.partner = len(cells)
         if type(content) is not str or not content or content.isspace():
             tokens = meter.normalise_content(cell, normalise.EMPTY_RESULT)
-        around, uncut = meter.result_rule(tool)
+        around, uncut = meter.result_rules.get(tool) or meter.result_rule(tool)
         cut = meter.cut_result(cell) if tokens > uncut else None
         if cut is not None:
             cell.cut, tokens = cut, cut.tokens

@@ -142,7 +142,8 @@ class Meter:
         """The widest notice for a number of so many digits."""
         self.guidance = slot_guidance(policy.budget, limits.window)
         self._around: dict[tuple[bool, bool, int], int] = {}
-        self._results: dict[str | None, ResultRule] = {}
+        self.result_rules: dict[str | None, ResultRule] = {}
+        """By tool, as far as `result_rule` was asked."""
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
         self.around_text = self.framing("message", False), self.around_message
@@ -205,12 +206,12 @@ class Meter:
 
     def result_rule(self, tool: str | None) -> ResultRule:
         """What is the same for all results of a tool."""
-        found = self._results.get(tool)
+        found = self.result_rules.get(tool)
         if found is None:
             around = self.framing("tool_result", True, count_author(self.counter, tool or ""))
             cap = self._rule(tool)
             uncut = {"none": NO_LIMIT, "lines": -1}.get(cap.strategy, cap.max_tokens)
-            found = self._results[tool] = ResultRule(around, uncut)
+            found = self.result_rules[tool] = ResultRule(around, uncut)
         return found
 
     def _rule(self, tool: str | None) -> TruncationRule:

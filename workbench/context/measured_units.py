@@ -171,7 +171,11 @@ class MeasuredUnits:
         cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add_cost(cell.unit, tokens, around, 1 if begins else 0)
+            sums, after = self.sums, cell.unit + 1  # as `add_cost` does: a call for each event would be seen
+            sums.cost[after] += tokens + around
+            sums.framing[after] += around
+            if begins:
+                sums.messages[after] += 1
         else:
             self._join_special(unit, cell)
 

@@ -73,11 +73,6 @@ _BLANKS = " \t\n\r"
 """JSON's white space; Python's `strip` removes more."""
 
 
-def _is_sound(call_id: str) -> bool:
-    """Whether every provider takes a call's id. Most are identifiers, which is quicker to tell."""
-    return (call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id) is not None
-
-
 class Pairs:
     """Which calls wait for a result. A careless transcript may reuse ids; on the wire each is unique."""
 
@@ -106,7 +101,7 @@ class Pairs:
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
         used = self._used
-        if call_id not in used and _is_sound(call_id):
+        if call_id not in used and ((call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id)):
             self._open[call_id] = (at,)
             used.add(call_id)
             return call_id, ""
