@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.unraisableexception import gc_collect_iterations_key
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -61,7 +62,11 @@ for name in ("SIGHUP", "SIGQUIT"):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a path that does not exist: the processes of xdist would only say that no tests ran."""
+    """Refuse a path that does not exist: the processes of xdist would only say that no tests ran.
+
+    At the end pytest collects garbage five times, for interpreters that need it; in this one the first finds it all.
+    """
+    config.stash[gc_collect_iterations_key] = 1
     for each in config.args:
         if not (config.invocation_params.dir / each.partition("::")[0]).exists():
             raise pytest.UsageError(f"file or directory not found: {each}")

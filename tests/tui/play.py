@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
@@ -35,7 +36,7 @@ T = TypeVar("T")
 ASKING = (connection, compactors)
 """The modules that ask a model: for a turn, and to summarise."""
 SMALL = (90, 30)
-ONE_PANE = (99, 40)
+ONE_PANE = (99, 30)
 """Screens with one pane at a time, which are drawn faster."""
 
 Said = ReplyPart | ModelFailure | threading.Event
@@ -138,12 +139,13 @@ async def opened(services: Services, ref: str = "", **options: Any) -> AsyncIter
         await watcher.model.close()
 
 
-async def until(true: Callable[[], bool]) -> None:
-    """Wait for something; the screen's loop goes on meanwhile."""
-    limit = WaitLimit()
+async def until(true: Callable[[], bool], why: Callable[[], str] = lambda: "what was waited for did not come") -> None:
+    """Wait for something; the screen's loop goes on meanwhile. What draws the whole screen is asked less often."""
+    limit, began = WaitLimit(), time.perf_counter()
     while not true():
-        assert not limit.is_over, "what was waited for did not come"
-        await asyncio.sleep(0.005)
+        assert not limit.is_over, why()
+        await asyncio.sleep(max(0.005, 2 * (time.perf_counter() - began)))
+        began = time.perf_counter()
 
 
 def top(pilot: Pilot[Any]) -> Screen[Any]:

@@ -211,7 +211,7 @@ async def test_without_colours_the_pane_with_the_focus_has_a_heavy_border_all_ar
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         for key in ("f3", "f4", "f2"):
             await pilot.press(key)
             await settle(pilot)

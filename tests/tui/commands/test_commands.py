@@ -254,7 +254,7 @@ async def test_the_help_says_where_to_look_then_the_keys_here_then_commands_and_
     (tmp_path / "config").mkdir(exist_ok=True)
     (tmp_path / "config" / "config.toml").write_text('[keys]\nview-context = "f11"\n')
     with Services() as services:
-        async with program(services, (120, 40)) as (pilot, screen):
+        async with program(services, (120, 30)) as (pilot, screen):
             for key, pane, here in (("f2", "chat", "Enter"), ("f11", "context", "p"), ("f4", "compaction", "c")):
                 await pilot.press(key)
                 await settle(pilot)
@@ -316,7 +316,7 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
 
 @pytest.mark.long
 async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_things(services: Services) -> None:
-    async with program(services, (120, 40)) as (pilot, _):
+    async with program(services, (120, 30)) as (pilot, _):
         await pilot.press("f3")
         await settle(pilot)
         await pilot.press("f1")

@@ -80,7 +80,7 @@ async def test_keys_can_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(MainScreen, "run_command", run)
     with Services() as services:
-        async with program(services, (120, 40)) as (pilot, screen):
+        async with program(services, (120, 30)) as (pilot, screen):
             await pilot.press("ctrl+l", "ctrl+t")
             await settle(pilot)
             assert ran == ["tokens"]
@@ -101,7 +101,7 @@ async def test_any_command_can_have_a_key_and_the_help_and_the_palette_show_it(
     (tmp_path / "config" / "config.toml").write_text('[keys]\nledger = "alt+l"\ntokens = "ctrl+l"\n')
     ran: list[str] = []
     with Services() as services:
-        async with program(services, (120, 40)) as (pilot, screen):
+        async with program(services, (120, 30)) as (pilot, screen):
             assert "keys." not in told(pilot.app)
             await pilot.press("f1", *"tokens")
             await settle(pilot)
@@ -123,7 +123,7 @@ async def test_a_key_of_another_command_and_one_to_write_with_are_refused(tmp_pa
     wanted = '[keys]\ntokens = "ctrl+g"\nledger = "x"\nlab = "space"\nhelp = "f12"\ncopy = "f1"\n"rows.pin" = "P"\n'
     (tmp_path / "config" / "config.toml").write_text(wanted)
     with Services() as services:
-        async with program(services, (120, 40)) as (pilot, screen):
+        async with program(services, (120, 30)) as (pilot, screen):
             said = told(pilot.app)
             assert "keys.tokens: ctrl+g is the key of compact already" in said
             assert "keys.ledger: x is needed to write with" in said

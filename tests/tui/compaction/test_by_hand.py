@@ -275,7 +275,7 @@ async def test_without_a_key_for_the_model_the_digest_is_offered_and_no_provider
     script = Script()
     script.endpoint = Endpoint(lacks_key="OPENAI_API_KEY")
     script.play(monkeypatch)
-    async with panel(services, (120, 40)) as (pilot, screen):
+    async with panel(services, (120, 30)) as (pilot, screen):
         found = await asked(pilot)
         text = " ".join(shown(pilot.app).split())
         assert "asks there is no key for scripted (set OPENAI_API_KEY), so this is the digest" in text

@@ -109,7 +109,7 @@ async def test_the_history_is_looked_through_and_each_compaction_undone_and_redo
 async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
     with services.store.create(nested()) as session:
         ref = session.id
-    async with program(services, (120, 40), ref, window=WINDOW) as (pilot, screen):
+    async with program(services, (120, 30), ref, window=WINDOW) as (pilot, screen):
         screen.send_or_run(Send("/compactions"))
         await settle(pilot)
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
@@ -151,7 +151,7 @@ async def test_one_of_another_agents_says_before_which_request_it_came_and_what_
     bodies = run(3, others=False)
     made = Compaction(1, len(bodies), "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})
     ref = as_session(services, [*bodies, made, UserMessage("and now?"), *step(1, 30_000)])
-    async with panel(services, (120, 40), ref) as (pilot, main):
+    async with panel(services, (120, 30), ref) as (pilot, main):
         main.post_message(RunCommand("compactions", ""))
         await rest(pilot)
         await seen(pilot, "before request 5", "cannot be shown here")

@@ -73,7 +73,7 @@ async def check_that_a_message_comes_back(pilot: Pilot[Any], screen: MainScreen)
 async def test_a_file_is_looked_at_until_a_key_makes_a_session_of_it_and_does_what_was_asked(
     services: Services, file: str
 ) -> None:
-    async with program(services, (120, 40), file) as (pilot, screen):
+    async with program(services, (120, 30), file) as (pilot, screen):
         await check_that_a_message_comes_back(pilot, screen)
         await pilot.press("f3")
         await settle(pilot)
@@ -105,7 +105,7 @@ async def test_a_file_is_looked_at_until_a_key_makes_a_session_of_it_and_does_wh
 async def test_a_draft_for_a_file_stays_until_it_is_accepted_in_the_session_that_is_made_of_it(
     services: Services, file: str
 ) -> None:
-    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
+    async with program(services, (120, 30), file, model="rehearsal", window=2_000) as (pilot, screen):
         found = await drafted(pilot)
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
@@ -128,7 +128,7 @@ async def test_a_draft_for_a_file_stays_until_it_is_accepted_in_the_session_that
 async def test_a_draft_that_would_do_something_else_in_the_session_is_shown_first(
     services: Services, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
+    async with program(services, (120, 30), file, model="rehearsal", window=2_000) as (pilot, screen):
         found = await drafted(pilot)
         draft = found.editor.text
         monkeypatch.setattr(preview, "_same_effect", lambda *_: False)
@@ -159,7 +159,7 @@ async def drafted(pilot: Pilot[Any]) -> PreviewScreen:
 async def test_undo_in_a_file_makes_a_session_of_it_first(services: Services, tmp_path: Path) -> None:
     bodies = run(3, others=False)
     compacted = [*bodies[:8], Compaction(1, 4, "what was done", meta={"made_by": "pi"}), *bodies[8:]]
-    async with program(services, (120, 40), as_file(tmp_path, compacted)) as (pilot, screen):
+    async with program(services, (120, 30), as_file(tmp_path, compacted)) as (pilot, screen):
         await pilot.press("f4")
         await settle(pilot)
         await pilot.press("u")

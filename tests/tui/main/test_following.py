@@ -26,7 +26,7 @@ def requests(screen: MainScreen) -> int:
 async def test_the_screen_follows_what_another_process_writes(services: Services, tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
     process = OtherProcess(path)
-    async with program(services, (120, 40), str(path), follow=True) as (pilot, screen):
+    async with program(services, (120, 30), str(path), follow=True) as (pilot, screen):
         await until(lambda: screen.model.state.following == FOLLOWING)
         assert "1.jsonl  following" in shown(pilot.app)
         assert "request 1, recorded" in shown(pilot.app)
@@ -88,7 +88,7 @@ async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(se
         one = answered(said("one"), 40)
         recording.pass_through("/v1/messages", messages(user("look")), one)
         name = elsewhere.list()[0].id
-        async with program(services, (140, 40), name) as (pilot, screen):
+        async with program(services, (140, 30), name) as (pilot, screen):
             await until(lambda: screen.model.state.following == FOLLOWING)
             await settle(pilot)
             assert "request 1, recorded" in shown(pilot.app)

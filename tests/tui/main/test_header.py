@@ -39,7 +39,7 @@ async def test_the_title_gets_the_room_that_the_rest_leaves_and_of_a_path_the_en
 
 
 async def test_a_click_goes_to_a_pane_or_splits(services: Services) -> None:
-    async with program(services, (120, 40)) as (pilot, screen):
+    async with program(services, (120, 30)) as (pilot, screen):
         line = str(screen.query_one(Header).render())
         for name in ("Context", "Compaction", "Chat"):
             await pilot.click(Header, offset=(1 + line.index(name), 0))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 @asynccontextmanager
 async def talk(
-    services: Services, turns: int = 30, size: tuple[int, int] = (120, 40)
+    services: Services, turns: int = 30, size: tuple[int, int] = (120, 30)
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     said: list[Any] = []
     for at in range(turns):

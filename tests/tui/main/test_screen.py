@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("It is [/] done.", completion=850)).play(monkeypatch)
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         await typed(pilot, "do it")
         picture = shown(pilot.app)
         assert "It is [/] done." in picture

@@ -22,7 +22,7 @@ def at(screen: MainScreen) -> int | None:
 
 async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_searches_the_rows() -> None:
     with demo.demo_folders() as ref, Services() as services:
-        async with program(services, (120, 40), ref) as (pilot, screen):
+        async with program(services, (120, 30), ref) as (pilot, screen):
             await pilot.press("f6", "left", "left")
             await settle(pilot)
             before = at(screen), len(screen.model.state.transcript)
@@ -47,7 +47,7 @@ async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_sea
 
 async def test_in_the_chat_undo_takes_a_key_that_nobody_types_by_chance() -> None:
     with demo.demo_folders() as ref, Services() as services:
-        async with program(services, (120, 40), ref) as (pilot, screen):
+        async with program(services, (120, 30), ref) as (pilot, screen):
             screen.chat.view.focus()
             await settle(pilot)
             await pilot.press("u", "U")

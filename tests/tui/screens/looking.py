@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from support.waiting import WaitLimit, patiently
+from support.waiting import patiently
 from tui.play import shown, until
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
@@ -55,10 +54,16 @@ async def narrowed(pilot: Pilot[Any], text: str) -> Finder[Any]:
 
 async def seen(pilot: Pilot[Any], *texts: str) -> None:
     """Wait until all of these are on the screen."""
-    limit = WaitLimit()
-    while any(text not in (now := shown(pilot.app) + _held(pilot)) for text in texts):
-        assert not limit.is_over, f"not all of {texts} came:\n{now}"
-        await asyncio.sleep(0.03)  # between two looks: to draw the whole screen takes a while
+    now = ""
+
+    def all_there() -> bool:
+        nonlocal now
+        now = shown(pilot.app)
+        if not all(text in now for text in texts):
+            now += _held(pilot)
+        return all(text in now for text in texts)
+
+    await until(all_there, lambda: f"not all of {texts} came:\n{now}")
 
 
 def _held(pilot: Pilot[Any]) -> str:

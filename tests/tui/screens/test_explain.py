@@ -64,7 +64,7 @@ async def test_it_asks_explains_and_masks_what_had_no_effect(services: Services,
     body = json.dumps(answered("Two files.")).encode()
     async with (
         Provider(Answer(body=body, content_type="application/json")) as provider,
-        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
+        program(services, (150, 30), ref=str(recording)) as (pilot, screen),
     ):
         screen.send_or_run(Send(f"/explain --to {provider.url}"))
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
@@ -84,7 +84,7 @@ async def test_it_asks_explains_and_masks_what_had_no_effect(services: Services,
 
 
 async def test_the_key_explains_the_request_in_view(services: Services, talk: Path) -> None:
-    async with program(services, (120, 40), ref=str(talk)) as (pilot, screen):
+    async with program(services, (120, 30), ref=str(talk)) as (pilot, screen):
         screen.focus_pane("context")
         await settle(pilot)
         await pilot.press("E")
@@ -95,7 +95,7 @@ async def test_the_context_shows_what_was_found_also_at_80_columns(services: Ser
     body = json.dumps(answered("Two files.")).encode()
     async with (
         Provider(Answer(body=body, content_type="application/json")) as provider,
-        program(services, (120, 40), ref=str(recording)) as (pilot, screen),
+        program(services, (120, 30), ref=str(recording)) as (pilot, screen),
     ):
         screen.focus_pane("context")
         screen.hide("chat")
@@ -148,7 +148,7 @@ async def test_a_row_says_what_the_answer_depended_on(
 ) -> None:
     async with (
         DecidingProvider(decide) as provider,
-        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
+        program(services, (150, 30), ref=str(recording)) as (pilot, screen),
     ):
         screen.focus_pane("context")
         screen.hide("chat")
@@ -179,7 +179,7 @@ async def test_a_second_call_does_not_lie_over_the_first_and_m_says_why_it_canno
     body = json.dumps(answered("Two files.")).encode()
     async with (
         Provider(Answer(body=body, content_type="application/json", silence=gate)) as provider,
-        program(services, (120, 40), ref=str(recording)) as (pilot, screen),
+        program(services, (120, 30), ref=str(recording)) as (pilot, screen),
     ):
         for _ in range(2):
             screen.send_or_run(Send(f"/explain --to {provider.url}"))

@@ -82,7 +82,7 @@ def size(opened: OpenSession) -> int:
 
 
 async def test_waste_is_looked_at_in_both_orders_masked_with_one_key_and_undone_with_one(services: Services) -> None:
-    async with program(services, (120, 40), as_session(services, log())) as (pilot, screen):
+    async with program(services, (120, 30), as_session(services, log())) as (pilot, screen):
         await leaving_changes_nothing_and_the_key_of_the_context_opens_it(pilot, screen)
         await one_window_has_both_orders(pilot, screen)
         await all_waste_is_masked_with_one_key_and_undone_with_one(pilot, screen)
@@ -157,7 +157,7 @@ async def leaving_changes_nothing_and_the_key_of_the_context_opens_it(pilot: Pil
 async def test_what_is_pinned_or_the_only_copy_that_is_left_is_not_listed(services: Services) -> None:
     pinned, gone = Override("pin", 14, 14), Override("exclude", 11, 11)
     ref = as_session(services, log(pinned, gone))
-    async with program(services, (120, 40), ref) as (pilot, screen):
+    async with program(services, (120, 30), ref) as (pilot, screen):
         waste = await wasteful(pilot, screen)
         assert [item.event for item in waste.list.items] == [6]
 
@@ -166,7 +166,7 @@ async def test_of_a_file_it_says_what_it_would_free_and_makes_a_session_first(
     services: Services, tmp_path: Path
 ) -> None:
     path = as_file(tmp_path, log(Setting(RECORDED, "claude-code")))
-    async with program(services, (120, 40), path) as (pilot, screen):
+    async with program(services, (120, 30), path) as (pilot, screen):
         waste = await wasteful(pilot, screen)
         listed = len(waste.list.items)
         assert listed > 1
@@ -187,7 +187,7 @@ async def test_what_is_defined_twice_is_left_out(services: Services) -> None:
         for name in ("mcp__a__find", "mcp__b__find")
     ]
     ref = as_session(services, [*definitions, UserMessage("go"), AssistantMessage("done", "z")])
-    async with program(services, (120, 40), ref) as (pilot, screen):
+    async with program(services, (120, 30), ref) as (pilot, screen):
         before = await screen.from_session(size)
         waste = await wasteful(pilot, screen)
         assert [(item.kind, item.tool) for item in waste.list.items] == [("duplicate", "mcp__a__find")]
@@ -234,7 +234,7 @@ async def test_it_is_about_the_request_in_view_and_a_past_one_is_only_looked_at(
 ) -> None:
     summary = Compaction(2, 20, "all of it was mended")
     path = as_file(tmp_path, [*log(Setting(RECORDED, "claude-code")), summary, *call("g", "Read", "{}", "short")])
-    async with program(services, (120, 40), path) as (pilot, screen):
+    async with program(services, (120, 30), path) as (pilot, screen):
         screen.go_to_request("6")
         await until(lambda: screen.request_shown == 5)
         await settle(pilot)

@@ -30,7 +30,7 @@ async def test_each_file_of_instructions_is_shown_with_its_tokens_and_what_was_c
     (config / "AGENTS.md").write_bytes(b"Use \xff bytes.\n")
     (project / "AGENTS.md").write_text("Be careful.\n" * 5_000)
     Script(answer("yes")).play(monkeypatch)
-    async with program(services, (140, 40)) as (pilot, screen):
+    async with program(services, (140, 30)) as (pilot, screen):
         finder = await look(pilot, screen, "instructions")
         assert [Path(value).name for value in values(finder)[:3]] == ["AGENTS.md", "AGENTS.md", "preferences.md"]
         await seen(pilot, "in every request", "not used")
@@ -54,7 +54,7 @@ async def test_settings_show_what_holds_and_lead_to_the_commands_that_change_it(
     path = tmp_path / "config" / "config.toml"
     path.write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n[mcp.x]\ncommand = ["y"]\nenv = {TOKEN = "secret"}\n')
     with Services() as services:
-        async with program(services, (140, 40)) as (pilot, screen):
+        async with program(services, (140, 30)) as (pilot, screen):
             await look(pilot, screen, "settings")
             await seen(pilot, "paper", "rehearsal", "workbench", "keys.tokens", "ctrl+l", "file: ")
             await narrowed(pilot, "mcp")

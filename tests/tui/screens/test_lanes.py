@@ -67,7 +67,7 @@ async def test_agents_have_lanes_that_change_while_they_work_and_enter_opens_one
 async def test_a_session_of_the_library_is_named_by_its_program_and_can_be_opened(services: Services) -> None:
     agent = LibraryAgent()
     agent.add("go")
-    async with program(services, (120, 40)) as (pilot, screen):
+    async with program(services, (120, 30)) as (pilot, screen):
         finder = await look(pilot, screen, "agents")
         await until(lambda: len(values(finder)) == 1)
         await seen(pilot, "python", "bot", "gpt-4o")

@@ -22,7 +22,7 @@ from workbench.tui.messages import Send
 from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.widgets.finder import MOST, Finder
 
-WIDE = (160, 40)
+WIDE = (160, 30)
 pytestmark = pytest.mark.usefixtures("project", "machine")
 
 

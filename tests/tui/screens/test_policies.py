@@ -35,7 +35,7 @@ def services(many_results: Services) -> Services:
 
 
 async def test_policies_are_listed_compared_changed_saved_and_used(services: Services, tmp_path: Path) -> None:
-    async with program(services, (140, 50)) as (pilot, screen):
+    async with program(services, (140, 30)) as (pilot, screen):
         await the_list_has_all_policies_and_says_what_each_would_do_here(pilot, screen)
         await leave(pilot, screen)
         await the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(pilot, screen, services)

@@ -50,7 +50,7 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
     body = json.dumps(answered("Three files.\nThat is all.")).encode()
     async with (
         Provider(Answer(body=body, content_type="application/json")) as provider,
-        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
+        program(services, (150, 30), ref=str(recording)) as (pilot, screen),
     ):
         screen.send_or_run(Send("/replay"))
         await until(lambda: isinstance(pilot.app.screen, ResendScreen))

@@ -170,7 +170,7 @@ async def test_a_key_shows_this_folders_sessions_or_all(
     (project / ".git" / "HEAD").write_text("ref: refs/heads/fix-login")
     with services.store.create([UserMessage("cake?")], title="cake", folder=work_folder()) as session:
         here = session.id
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
         assert values(finder) == [here]
         await seen(pilot, "of ~/project", "~/project (fix-login)")
@@ -194,7 +194,7 @@ async def test_other_agents_sessions_stand_below_and_open_as_they_were_recorded(
     path.parent.mkdir(parents=True)
     said = {"role": "user", "content": "[b]why?\x1b[31m"}
     path.write_text(json.dumps({"type": "user", "uuid": "u", "sessionId": "s", "cwd": str(project), "message": said}))
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
         await until(lambda: f"{path}#1" in values(finder))
         assert values(finder) == [talks["tea"], talks["soup"], talks["bread"], f"{path}#1"]
@@ -223,7 +223,7 @@ async def test_what_passed_the_proxy_and_what_runs_say_whose_they_are(
     path.write_text(json.dumps({"type": "user", "uuid": "u", "sessionId": "s", "cwd": str(project), "message": told}))
     process = AgentProcess("Claude Code", str(project), 0)
     monkeypatch.setattr("workbench.sources.all_agents.running_agents", lambda: [process])
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await seen(pilot, "oa.py: [b]look", "oa.py, recorded by the proxy", "● Claude Code: why?  running")
 
@@ -267,7 +267,7 @@ async def test_a_path_opens_a_file_and_a_folder_lists_what_is_in_it(
     (runs / ".hidden").write_text("")
     path = runs / "talk.json"
     path.write_text(json.dumps([{"role": "user", "content": "why?"}, {"role": "assistant", "content": "because"}]))
-    async with program(services, (160, 40)) as (pilot, screen):
+    async with program(services, (160, 30)) as (pilot, screen):
         await look(pilot, screen, "sessions")
         assert values(await narrowed(pilot, str(tmp_path / "ru")))[:1] == [f"{runs}/"]
         await pilot.press("enter")

@@ -149,7 +149,7 @@ async def test_the_tools_of_servers_are_asked_for_and_the_config_has_the_last_wo
     command = f'command = ["{sys.executable}", "{tmp_path / "server.py"}"]'
     (tmp_path / "config" / "config.toml").write_text(f'[mcp.notes]\n{command}\noff = ["burn"]\n')
     with Services() as services:
-        async with program(services, (160, 40)) as (pilot, screen):
+        async with program(services, (160, 30)) as (pilot, screen):
             await look(pilot, screen, "tools")
             await seen(pilot, "notes__find")
             await narrowed(pilot, "burn")
