@@ -16,8 +16,7 @@ import pytest
 from _pytest.unraisableexception import gc_collect_iterations_key
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
-from xdist.remote import Producer
-from xdist.scheduler.loadgroup import LoadGroupScheduling
+from xdist.scheduler.loadgroup import LoadGroupScheduling  # type: ignore[import-untyped]
 
 from workbench.config.plugins import PROBLEMS, PluginProblems
 from workbench.sources.services import Services
@@ -72,15 +71,16 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"file or directory not found: {each}")
 
 
-class WholeFiles(LoadGroupScheduling):
+class WholeFiles(LoadGroupScheduling):  # type: ignore[misc]
     """The tests of a file, or of a group, run in one process: the fixtures of a module are made once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return super()._split_scope(nodeid).partition("::")[0]
+        scope: str = super()._split_scope(nodeid)
+        return scope.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WholeFiles | None:
     return WholeFiles(config, log) if config.getoption("dist") == "loadgroup" else None
 
 

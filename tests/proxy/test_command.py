@@ -31,30 +31,20 @@ def left_behind(data: Path) -> list[Path]:
 
 
 @pytest.mark.long
-def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ending", [signal.SIGHUP, *(pytest.param(each, marks=pytest.mark.wide) for each in (signal.SIGINT, signal.SIGTERM))]
+)
+def test_the_address_is_the_first_line_and_a_signal_ends_it_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
     with started(tmp_path, "--to", "rehearsal") as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert "rehearsal" in asked(address)
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=GIVE_UP)
-        assert (process.returncode, errors) == (0, "")
-    with Store.open(tmp_path / "data" / "workbench.db") as store:
-        assert [info.title for info in store.list()] == ["hello there"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "ending", [signal.SIGHUP, *(pytest.param(each, marks=pytest.mark.wide) for each in (signal.SIGINT, signal.SIGTERM))]
-)
-def test_whoever_has_read_the_address_can_end_it_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
-    with started(tmp_path, "--to", "rehearsal") as process:
-        assert process.stdout is not None
-        process.stdout.readline()
         process.send_signal(ending)
         _, errors = process.communicate(timeout=GIVE_UP)
-    assert (process.returncode, errors) == (0, "")
+        assert (process.returncode, errors) == (0, "")
     assert left_behind(tmp_path / "data") == []
+    with Store.open(tmp_path / "data" / "workbench.db") as store:
+        assert [info.title for info in store.list()] == ["hello there"]
 
 
 CLIENT = """

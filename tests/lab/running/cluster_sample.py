@@ -24,7 +24,7 @@ def talk(number: int) -> str:
 class Cluster:
     """A scheduler and its workers, started with their own commands."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int) -> None:
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
         self.scheduler = scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")

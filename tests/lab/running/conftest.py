@@ -12,9 +12,9 @@ from lab.running.cluster_sample import Cluster
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Ready, or about to be: tasks wait for the workers."""
+    """Of one worker, ready or about to be: tasks wait for it."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    made = Cluster(folder)
+    made = Cluster(folder, 1)
     yield made
     made.close()
