@@ -33,8 +33,8 @@ CORE = (
     *("lab", "views", "session", "library", "judge", "explain", "usage", "live", "rehearsal"),
 )
 """The folders without a screen."""
-QUIET = 120
-"""Seconds without a word that tests always have, whatever they took without a fault."""
+QUIET = 40
+"""Seconds of a processor without a word that tests always have, whatever they took without a fault."""
 FIRST = 40
 """Tests that are asked first, of those that reach a fault."""
 LONGEST = 180

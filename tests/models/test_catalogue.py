@@ -99,6 +99,10 @@ def test_the_documents_table_by_name(name: str, window: int | None) -> None:
     assert window_by_name(name) == window
 
 
+def test_the_rehearsal_model_is_counted_exactly_and_the_embedded_one_is_not() -> None:
+    assert [Catalogue().find_model(name).tokenizer_exact for name in ("rehearsal", "local")] == [True, False]
+
+
 def test_input_alone_needs_the_parts_to_add_up() -> None:
     assert is_input_only("gpt-5.4", 922_000, 128_000)
     assert is_input_only("gpt-5.9", 100_000, 28_000)
