@@ -155,7 +155,7 @@ def test_freeform_tools_get_text_in_chat_too() -> None:
     streamed = b"".join(event.data for event in DIALECTS["chat"].new_speaker().stream(played, request, "1"))
     assert b'"custom":{"name":"apply_patch"' in streamed
     result = {"role": "tool", "tool_call_id": call["id"], "content": "Done"}
-    turn = [*body["messages"], {"role": "assistant", "content": None, "tool_calls": [call]}, result]  # type: ignore[misc]
+    turn = [*body["messages"], {"role": "assistant", "content": None, "tool_calls": [call]}, result]
     assert (
         "`apply_patch`" in answer_by_rule(DIALECTS["chat"].new_speaker().read_request({**body, "messages": turn})).text
     )
