@@ -171,7 +171,7 @@ ALLOWED = {
     ("tui/demo.py", "path.read_text"): "the demo wrote it a moment ago",
     ("tui/demo.py", "shutil.copytree"): "copies with copy_file",
     ("views/session_page.py", "(files('workbench.views') / 'page' / name).read_text"): "shipped with the program",
-    ("models/catalogue.py", "path.read_bytes"): "shipped with litellm",
+    ("models/model_table.py", "path.read_bytes"): "shipped with litellm",
     ("lab/running/code_stamp.py", "path.read_bytes"): "our own package",
     ("lab/running/code_stamp.py", "found.read_bytes"): "shipped with litellm",
     ("models/encoders.py", "(folder / CLAUDE_FILE).read_text"): "shipped with litellm",
