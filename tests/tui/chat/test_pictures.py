@@ -151,11 +151,18 @@ async def test_the_pane(project: Path, pictures: Pictures) -> None:
                 await act(app, pilot)
                 await pictures.compare_at((80, 24), pilot, act.__name__, words)
                 await back(app, pilot)
-        await resting(app, pilot)
-        for size, theme in (((200, 60), "ink"), ((120, 40), "paper")):
-            app.theme = theme
-            await pictures.resize(pilot, size)
-            await pictures.compare_now(pilot, f"resting-{size[0]}x{size[1]}-{theme}", WORDS[resting])
+
+
+async def test_the_pane_at_rest(project: Path, pictures: Pictures) -> None:
+    (project / "auth.py").write_text("import sqlite3\n" * 60, "utf-8")
+    (project / "tables.sql").write_text("create table users (name text);\n", "utf-8")
+    for size, theme in (((200, 60), "ink"), ((120, 40), "paper")):
+        app = Host(ListTranscript(list(TALK), STANDINGS), project)
+        app.theme = theme
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            await resting(app, pilot)
+            await pictures.compare_now(pilot, f"{size[0]}x{size[1]}-{theme}", WORDS[resting])
 
 
 async def test_everything_can_be_read_in_every_theme() -> None:

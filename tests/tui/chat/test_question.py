@@ -246,6 +246,7 @@ async def test_an_answer_can_be_clicked() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         app.question = ASKED
+        await until(lambda: bool(app.query("#question-answers > Button")))
         await settle(pilot)
         await pilot.click("#question-answers > Button")
         await settle(pilot)
