@@ -9,6 +9,7 @@ import pytest
 from textual.binding import Binding
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, settle
+from tui.play import until
 from tui.small_app import screen_of
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
@@ -104,9 +105,9 @@ async def test_plus_shows_all_of_a_huge_message() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("shift+tab", "end")
-        assert "20,000 more characters" in screen_of(app)
+        await until(lambda: "20,000 more characters" in screen_of(app))
         await pilot.press("plus", "end")
-        assert "more characters" not in screen_of(app)
+        await until(lambda: "more characters" not in screen_of(app))
 
 
 async def test_a_click_chooses_unfolds_and_shows_more() -> None:
