@@ -99,7 +99,7 @@ async def test_more_answers_than_fit_are_a_key_away(
         await seen(pilot, "recorded", "try 1", "same words")
         columns = list(pilot.app.screen.query(AnswerColumn))
         right = pilot.app.screen.query_one(HorizontalScroll).region.right
-        assert [column.region.right <= right for column in columns] == [at < beside for at in range(5)]
+        await until(lambda: [column.region.right <= right for column in columns] == [at < beside for at in range(5)])
         for column in columns[1:]:
             await pilot.press("right")
             assert column.has_focus
