@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual import events
 from textual import markup as textual_markup
+from textual import screen as textual_screen
 from textual.app import App
 from textual.content import Content
 from textual.css.model import RuleSet
@@ -32,6 +33,9 @@ PARSED: dict[Hashable, list[RuleSet]] = {}
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """What a terminal may say that would be seen on the screen."""
+
+FRAMES = 10
+"""How often in a second the screen is drawn at most. With sixty, the tests of the screen take a seventh longer."""
 
 LOOK = 0.01
 """Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
@@ -64,6 +68,12 @@ def same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name, value in TERMINAL.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes that come one soon after the other are drawn once."""
+    monkeypatch.setattr(textual_screen, "UPDATE_PERIOD", 1 / FRAMES)
 
 
 def is_busy(pump: MessagePump) -> bool:

@@ -297,11 +297,9 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         assert all(len(line) <= 80 for line in shown(pilot.app).splitlines())
         assert whole.startswith("where to look")
         await pilot.press("pagedown")
-        await pilot.pause()
-        assert helped.page.scroll_y == helped.page.size.height - 1, "a page"
+        await until(lambda: helped.page.scroll_y == helped.page.size.height - 1, lambda: "not a page")
         await pilot.press("pageup")
-        await pilot.pause()
-        assert helped.page.scroll_y == 0
+        await until(lambda: helped.page.scroll_y == 0)
         await pilot.press(*"threshold")
         await pilot.pause()
         assert "/tokens" in shown(pilot.app)
