@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from textual import constants
+from textual import screen as textual_screen
 from textual.app import App
 from textual.geometry import Region
 from textual.message_pump import MessagePump
@@ -169,6 +170,7 @@ def _pumps(app: App[Any]) -> Iterator[MessagePump]:
 def pictures(snap_compare: Callable[..., bool], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pictures]:
     """The same clock and ids everywhere; nothing blinks, nothing glides."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(textual_screen, "UPDATE_PERIOD", 1 / 60)  # a screen behind another is drawn late otherwise
         patch.setenv("TZ", "UTC")
         patch.setenv("HOME", str(tmp_path))  # a folder is told by its way from here, whose name is another in every run
         time.tzset()
