@@ -7,7 +7,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from textual import on
+from textual import on, work
 from textual.screen import Screen
 
 from workbench.agent.mentions import as_written
@@ -58,8 +58,9 @@ class MainScreen(SessionPanes):
     def _check_held(self) -> None:
         """Ask the proxies, which are other processes. Costs nothing if none runs."""
         if self.held or control.proxy_files():
-            self.run_worker(self._count_held(), group="held", exclusive=True)
+            self._count_held()
 
+    @work(group="held", exclusive=True)
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.proxy_states))
         if held > self.held:
