@@ -216,7 +216,7 @@ async def test_a_summary_has_one_size_in_its_draft_in_the_log_and_in_the_request
         events = number(work(8))
         draft = await drafted(made, events, digest=True)
         body = made.body(draft)
-        rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).items.in_request()
+        rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).items.sent_items()
         assert draft.summary_tokens == sum(row.tokens for row in rows if row.slot == "summaries")
         assert body.meta["summary_tokens"] == draft.summary_tokens > draft.text_tokens
 

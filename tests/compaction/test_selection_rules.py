@@ -105,13 +105,13 @@ def units_stay_whole(found: Case) -> None:
 def nothing_pinned_is_inside(found: Case) -> None:
     assert not [item for item in found.selected.items if item.pinned]
     pinned = {row.id for row in found.before.items if row.pinned and row.in_request}
-    assert pinned <= {row.id for row in found.after.items.in_request()}
+    assert pinned <= {row.id for row in found.after.items.sent_items()}
 
 
 def the_latest_user_message_stays_whole_while_its_turn_is_open(found: Case) -> None:
     users = [row for row in found.before.items if row.role == "user" and row.unit >= 0]
     if found.candidates.latest >= 0:
-        sent = {row.id: row.text for row in found.after.items.in_request()}
+        sent = {row.id: row.text for row in found.after.items.sent_items()}
         assert users[-1].id not in {item.id for item in found.selected.items}
         assert sent[users[-1].id] == users[-1].text
 
@@ -189,6 +189,6 @@ def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns
         if compact:
             with suppress(CompactionRefused):
                 log.append(event_of(range_of(log, policy, trigger="manual"), policy))
-        sent = {row.original for row in planned(log, policy).items.in_request()}
+        sent = {row.original for row in planned(log, policy).items.sent_items()}
         alone = [at for at in range(turn + 1) if f"q{at}" in sent and f"a{at}" not in sent]
         assert not alone or policy.compaction.keep_user_tokens, f"{alone} were answered"

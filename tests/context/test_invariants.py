@@ -91,7 +91,7 @@ def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -
 @given(logs(), policies(), limits)
 def test_what_the_rows_show_as_sent_is_what_is_in_the_request(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    assert list(made.items.in_request()) == [row for row in made.items if row.in_request]
+    assert list(made.items.sent_items()) == [row for row in made.items if row.in_request]
     assert [made.items[at] for at in range(len(made.items))] == list(made.items)
     wire = render_messages(made)
     calls = [call for message in wire for call in message.get("tool_calls", [])]
@@ -115,11 +115,11 @@ def test_incremental_planning_equals_planning_from_scratch(
         growing.append_event(event)
         made = growing.plan()
         assert made == plan(log[:end], policy, budget, COUNTER, live=live)
-        earlier.append((made, growing.plan(), list(made.items), list(made.items.in_request())))
+        earlier.append((made, growing.plan(), list(made.items), list(made.items.sent_items())))
     for made, unread, rows, sent in earlier:
         assert list(made.items) == rows, "a plan does not change when the session goes on"
         assert unread == made, "nor does one at which nobody has looked so far"
-        assert list(made.items.in_request()) == sent
+        assert list(made.items.sent_items()) == sent
 
 
 @given(logs(), policies(), limits)

@@ -174,7 +174,7 @@ def test_every_text_that_a_row_shows_is_in_the_request_and_nothing_more(
     log: list[Event], policy: Policy, budget: Limits
 ) -> None:
     made = plan(log, policy, budget, COUNTER)
-    rows = [row for row in made.items.in_request() if row.kind != "tool_definition"]
+    rows = [row for row in made.items.sent_items() if row.kind != "tool_definition"]
     slots = [row for row in rows if row.slot in ("system", "instructions", "memory")]
     before = sum(not is_merged(row) for row in slots) + any(is_merged(row) for row in slots)
     said = render_messages(made)[before:]
@@ -201,10 +201,10 @@ def test_framing_is_what_the_messages_cost_beside_their_content(
     names = sum(COUNTER.count(message["name"]).tokens + 1 for message in said if "name" in message)
     tools = [call["function"]["name"] for message in said for call in message.get("tool_calls", [])]
     names += sum(COUNTER.count(tool).tokens - 1 for tool in tools)
-    slots = [row for row in made.items.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
+    slots = [row for row in made.items.sent_items() if row.slot in ("system", "instructions", "memory", "tools")]
     if not slots and made.verdict.status != "waiting":
         results = [
-            row.content for row in made.items.in_request() if row.role == "tool" and isinstance(row.content, tuple)
+            row.content for row in made.items.sent_items() if row.role == "tool" and isinstance(row.content, tuple)
         ]
         pictures = sum(any(isinstance(part, ImagePart) for part in content) for content in results)
         alone = len(said) - pictures  # the message that carries a result's pictures is part of what they cost

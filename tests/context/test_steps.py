@@ -66,7 +66,7 @@ def shared(before: ContextPlan, after: ContextPlan) -> tuple[int, int]:
     them; at most, of whatever reads the same, with all that can be around it and a part of the next row."""
     least = most = 0
     same_items = True
-    for was, row in zip(before.items.in_request(), after.items.in_request(), strict=False):
+    for was, row in zip(before.items.sent_items(), after.items.sent_items(), strict=False):
         most += row.tokens + 30
         if said(was) != said(row):
             break

@@ -154,7 +154,7 @@ async def test_the_context_is_seen_as_it_was(services: Services, monkeypatch: py
         assert on.shown.fixed
         sent = [row.text for row in on.shown.plan.items if row.slot in ("history", "turn") and row.in_request]
         assert sent == ["one", "A", "two"]
-        assert [row.text for row in on.shown.before.items.in_request()][-1] == "one"
+        assert [row.text for row in on.shown.before.items.sent_items()][-1] == "one"
         on.model.travel(0)
         await on.settled()
         assert (on.shown.at, on.shown.before) == (0, None)

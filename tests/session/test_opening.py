@@ -94,7 +94,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         gate.set()
         await watcher.settled()
         assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
-        sent = [row for row in watcher.shown.plan.items.in_request() if row.role == "user"]
+        sent = [row for row in watcher.shown.plan.items.sent_items() if row.role == "user"]
         assert name.work.result() == "long"
         assert len(sent) == 51  # the plan that was sent had all that came before
     finally:

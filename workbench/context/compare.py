@@ -104,7 +104,7 @@ def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
 
 def _in_request(plan: ContextPlan) -> Iterator[Item]:
     """The items that are sent; why they are sent so makes no difference to the request."""
-    return plan.items.without_reasons().in_request()
+    return plan.items.without_reasons().sent_items()
 
 
 def _same_tokens(before: ContextPlan, after: ContextPlan, earlier: Iterable[Item], later: Iterable[Item]) -> int | None:

@@ -245,7 +245,7 @@ class PlanItems(Sequence[Item]):
 
     __hash__ = None  # type: ignore[assignment]  # compared by content, like a list
 
-    def in_request(self) -> Iterator[Item]:
+    def sent_items(self) -> Iterator[Item]:
         """The items that are sent, in order, without making those that are left out."""
         yield from (item for item in self.fixed if item.in_request)
         summaries: dict[int, list[Item]] = {}

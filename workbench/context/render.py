@@ -34,7 +34,7 @@ def render_tools(plan: ContextPlan) -> list[dict[str, Any]]:
 
 def render_messages(plan: ContextPlan) -> list[Message]:
     made = MessageList()
-    for item in plan.items.without_reasons().in_request():
+    for item in plan.items.without_reasons().sent_items():
         made.add_item(item)
     return made.finish()
 

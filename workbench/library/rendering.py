@@ -45,7 +45,7 @@ def render_in(
     names: dict[str, str] = {}
 
     def noted() -> Iterator[Item]:
-        for item in plan.items.in_request():
+        for item in plan.items.sent_items():
             if item.kind == "tool_call":
                 names[item.call_id] = item.tool or ""
             yield item

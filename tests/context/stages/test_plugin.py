@@ -121,7 +121,7 @@ def test_no_stage_breaks_a_request(log: list[Event], policy: Policy, budget: Lim
     rows = list(made.items)
     assert made.totals.items == sum(row.tokens for row in rows)
     assert all(row.state == "sent" or row.edits for row in rows)
-    assert list(made.items.in_request()) == [row for row in rows if row.in_request]
+    assert list(made.items.sent_items()) == [row for row in rows if row.in_request]
 
 
 @given(logs(), policies(), STAGE_SETS)

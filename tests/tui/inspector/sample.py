@@ -123,6 +123,6 @@ class CountedRows(Sequence[Item]):
         """All of them."""
         return self
 
-    def in_request(self) -> Iterator[Item]:
+    def sent_items(self) -> Iterator[Item]:
         """All are sent, and nobody may look at them all."""
         return iter(self)

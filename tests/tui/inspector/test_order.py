@@ -191,7 +191,7 @@ def test_what_was_never_to_be_sent_is_passed_over_and_nothing_else(
     assert list(listed) == wanted
     assert [listed[at] for at in range(len(listed))] == wanted
     assert sum(made.asides.values()) == len(made) - len(listed)
-    assert list(listed.in_request()) == list(made.in_request())
+    assert list(listed.sent_items()) == list(made.sent_items())
 
 
 def test_definitions_of_tools_are_one_line_until_they_are_unfolded() -> None:

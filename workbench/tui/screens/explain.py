@@ -104,7 +104,7 @@ def _masking(shown: ContextView, events: frozenset[int]) -> tuple[list[Item], Co
     before = shown.plan if shown.at is None else shown.queries.what_if(())
     able = [
         row
-        for row in before.items.in_request()
+        for row in before.items.sent_items()
         if row.seq in events and row.tokens >= LEAST_TOKENS and not row.pinned and row.state != "masked"
         if row.kind != "tool_call"
     ]

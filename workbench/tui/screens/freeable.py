@@ -85,7 +85,7 @@ def _maskable(plan: ContextPlan) -> Iterator[Item]:
     The last are the messages of the current turn, and results that the model has not answered yet.
     """
     fresh: list[Item] = []
-    for row in plan.items.in_request():
+    for row in plan.items.sent_items():
         if row.role == "assistant":
             yield from fresh
             fresh = []
@@ -112,7 +112,7 @@ def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
     The item that replaced it has to be in the request, too: otherwise it is the only copy.
     """
     wanted = {seq for item in report.items for seq in (item.event, item.by)}
-    rows = {row.seq: row for row in plan.items.in_request() if row.seq in wanted and row.state != "masked"}
+    rows = {row.seq: row for row in plan.items.sent_items() if row.seq in wanted and row.state != "masked"}
     found = []
     for item in report.items:
         row = rows.get(item.event)
