@@ -82,9 +82,21 @@ def test_the_reason_has_the_numbers() -> None:
 
 def test_the_estimate_that_is_judged_was_made_before_the_report() -> None:
     made = Calibrator("m")
-    assert made.add_report(ReportedSize(1_000, 0, 1_500)) is None
-    assert made.add_report(ReportedSize(2_000, 0, 2_500)) == 0.0
-    assert made.add_report(ReportedSize(3_000, 0, 7_000)) == pytest.approx(3_500 / 7_000 - 1)
+    for items, reported in ((1_000, 1_500), (2_000, 2_500), (3_000, 7_000)):
+        made.add_report(ReportedSize(items, 0, reported))
+    assert made.error_of(2) == 0.0
+    assert made.error_of(3) == pytest.approx(3_500 / 7_000 - 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**5), st.integers(0, 10**3), st.integers(0, 10**6)), max_size=90))
+def test_what_was_known_after_a_report_is_the_same_asked_at_once_or_later(reports: list[tuple[int, int, int]]) -> None:
+    asked, later = Calibrator("m"), Calibrator("m")
+    known = [asked.calibration]
+    for report in reports:
+        asked.add_report(ReportedSize(*report))
+        later.add_report(ReportedSize(*report))
+        known.append(asked.calibration)
+    assert [later.calibration_after(samples) for samples in range(len(known))] == known
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 10**7)), max_size=30))
@@ -150,9 +162,9 @@ def test_after_a_compaction_the_fixed_part_is_known() -> None:
         for step in range(30):
             size = ReportedSize(3_000 + 2_500 * step, 40 + 11 * step, 0, PastThinking(200 * step, 200 * step))
             reported = 20_000 + round(1.1 * size.items) + 2 * size.framing + size.thinking.turn
-            error = made.add_report(size._replace(reported=reported))
+            made.add_report(size._replace(reported=reported))
             if number and not step:
-                assert error == pytest.approx(0, abs=0.02)
+                assert made.error_of(30 * number + 1) == pytest.approx(0, abs=0.02)
 
 
 def test_what_is_learnt_stays_cheap_however_many_reports_there_are() -> None:

@@ -29,6 +29,7 @@ from workbench.compaction.values import (
 )
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
+from workbench.config.garbage import collector_paused
 from workbench.config.signals import run_for_result
 from workbench.config.text import percent, print_json, printable, printable_lines
 from workbench.context.planner import Planner
@@ -63,7 +64,8 @@ class CompactJob(NamedTuple):
 def run_compact(options: argparse.Namespace) -> int:
     """Compact a session, or show what compacting a file would give."""
     with Services() as services, ExitStack() as stack:
-        job = _job(services, options, stack)
+        with collector_paused():
+            job = _job(services, options, stack)
         try:
             draft = run_for_result(_compact(job))
         except CompactionRefused as refused:

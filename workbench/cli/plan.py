@@ -9,6 +9,7 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused
+from workbench.config.garbage import collector_paused
 from workbench.config.text import fit_columns, line_width, print_json, print_plain_json, printable, table_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
@@ -26,7 +27,7 @@ from workbench.views.context_view import unattributed_words
 
 def run_plan(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
-    with Services() as services:
+    with Services() as services, collector_paused():
         source = read_source_with_notes(services, options.source)
         found = find_any_plan(services, source, options_of(options), options.nth, options.at)
         made = found.plan

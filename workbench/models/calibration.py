@@ -13,9 +13,9 @@ odd for other reasons. `drift` is what remains unexplained in the last report.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -153,77 +153,116 @@ class _Numbers(NamedTuple):
         return self.rest(size) - round(self.fixed) - size.thinking.kept_tokens(self.thinking)
 
 
-class Calibrator:
-    """Learns from the reports for one model, one by one."""
+class _Fit:
+    """The numbers that fit some reports best, computed when somebody needs them."""
 
-    def __init__(self, model: str, family_factor: float = 1.0, family_extra: float = 0.0) -> None:
-        self._model = model
-        self._prior = self._numbers = _Numbers(0, family_factor, family_extra)
-        self._sizes: list[ReportedSize] = []
-        self._every = 1
-        """One of this many reports is kept."""
-        self._errors: deque[float] = deque()
-        """Of the last estimates, in the order of their reports."""
-        self._sorted_errors: list[float] = []
-        self._small: ReportedSize | None = None
-        self._smallest = 0
-        self._last: ReportedSize | None = None
-        self._samples = 0
-        self._learnt_at = 0
-        self._known: Calibration | None = None
-        """What is known so far, once somebody asked."""
+    def __init__(self, sizes: Sequence[ReportedSize], prior: _Numbers) -> None:
+        self._sizes = sizes
+        self._prior = prior
 
-    def add_report(self, size: ReportedSize) -> float | None:
-        """Add a report. Return the relative error of the estimate that was made before it."""
-        error = None
-        if self._last is not None and size.reported > 0:
-            error = self.calibration.estimate(size.items, size.framing, size.thinking) / size.reported - 1
-            self._keep_error(abs(error))
-        shrunk = self._last is not None and size.items < SHRUNK * self._last.items
-        self._last, self._known = size, None
-        if self._small is None or size.items <= SMALL * self._smallest:
-            self._small, self._smallest = size, min(size.items, self._smallest if self._small else size.items)
-        if self._samples % self._every == 0:
-            self._sizes.append(size)
-        self._samples += 1
-        if len(self._sizes) > 2 * KEPT:
-            self._sizes, self._every = self._sizes[::2], 2 * self._every
-        if self._samples <= FREQUENT or shrunk or self._samples >= GROWN * self._learnt_at:
-            self.learn()
-        return error
-
-    def _keep_error(self, error: float) -> None:
-        if len(self._errors) == ERRORS:
-            del self._sorted_errors[bisect_left(self._sorted_errors, self._errors.popleft())]
-        self._errors.append(error)
-        insort(self._sorted_errors, error)
-
-    def learn(self) -> None:
-        """Compute the numbers again, from all reports that are kept."""
-        self._learnt_at, self._known = self._samples, None
-        tried = [_learnt(self._sizes, self._prior, "none")]
+    @cached_property
+    def numbers(self) -> _Numbers:
+        plain = _learnt(self._sizes, self._prior, "none")
+        tried = [plain]
         for which in ("turn", "all"):
             if any(size.thinking.kept_tokens(which) for size in self._sizes):
                 tried.append(_learnt(self._sizes, self._prior, which))
         best = min(tried, key=self._difference)
-        plain = tried[0]
-        self._numbers = best if self._difference(best) <= WORTH_IT * self._difference(plain) else plain
+        return best if self._difference(best) <= WORTH_IT * self._difference(plain) else plain
 
     def _difference(self, numbers: _Numbers) -> float:
         return sum(abs(numbers.drift(size)) / max(1, size.reported) for size in self._sizes)
 
+
+class _Step(NamedTuple):
+    """A report, and what can be learnt from those up to it."""
+
+    size: ReportedSize
+    small: ReportedSize
+    """The last of the smallest requests."""
+    fit: _Fit
+
+
+class Calibrator:
+    """Learns from the reports for one model, one by one. Nothing is computed before somebody asks."""
+
+    def __init__(self, model: str, family_factor: float = 1.0, family_extra: float = 0.0) -> None:
+        self._model = model
+        self._prior = _Numbers(0, family_factor, family_extra)
+        self._steps: list[_Step] = []
+        self._sizes: list[ReportedSize] = []
+        """The reports that are kept to learn from."""
+        self._every = 1
+        """One of this many reports is kept."""
+        self._smallest = 0
+        self._learnt_at = 0
+        self._errors: dict[int, float] = {}
+        """Of estimates, by the number of the report."""
+        self._known: dict[int, Calibration] = {}
+        """What was asked for, by the number of reports."""
+
+    def add_report(self, size: ReportedSize) -> None:
+        before = self._steps[-1] if self._steps else None
+        small, samples = size, len(self._steps) + 1
+        if before is None:
+            self._smallest = size.items
+        elif size.items <= SMALL * self._smallest:
+            self._smallest = min(size.items, self._smallest)
+        else:
+            small = before.small
+        if (samples - 1) % self._every == 0:
+            self._sizes.append(size)
+            if len(self._sizes) > 2 * KEPT:
+                self._sizes, self._every = self._sizes[::2], 2 * self._every
+        shrunk = before is not None and size.items < SHRUNK * before.size.items
+        if before is None or samples <= FREQUENT or shrunk or samples >= GROWN * self._learnt_at:
+            self._steps.append(_Step(size, small, self._new_fit(samples)))
+        else:
+            self._steps.append(_Step(size, small, before.fit))
+
+    def _new_fit(self, samples: int) -> _Fit:
+        self._learnt_at = samples
+        return _Fit(tuple(self._sizes), self._prior)
+
+    def learn(self) -> None:
+        """Learn from all reports that are kept, though there are few new ones."""
+        self._steps[-1] = self._steps[-1]._replace(fit=self._new_fit(len(self._steps)))
+        self._known.pop(len(self._steps), None)
+
     @property
     def calibration(self) -> Calibration:
         """What is known so far."""
-        if self._known is None:
-            self._known = self._summed_up()
-        return self._known
+        return self.calibration_after(len(self._steps))
 
-    def _summed_up(self) -> Calibration:
-        if self._last is None or self._small is None:
+    def calibration_after(self, samples: int) -> Calibration:
+        """What was known after the first reports, up to this many."""
+        found = self._known.get(samples)
+        if found is None:
+            found = self._known[samples] = self._without_spread(samples)._replace(spread=self._spread(samples))
+        return found
+
+    def _spread(self, samples: int) -> float | None:
+        judged = (at for at in range(samples, 1, -1) if self._steps[at - 1].size.reported > 0)
+        errors = sorted(abs(self.error_of(at)) for at in islice(judged, ERRORS))
+        return errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None
+
+    def error_of(self, number: int) -> float:
+        """The relative error of the estimate for a report that was made before it; of the second or a later one."""
+        found = self._errors.get(number)
+        if found is None:
+            found = self._errors[number] = self.estimate_of(number) / self._steps[number - 1].size.reported - 1
+        return found
+
+    def estimate_of(self, number: int) -> int:
+        """What was estimated for a report before it."""
+        size = self._steps[number - 1].size
+        return self._without_spread(number - 1).estimate(size.items, size.framing, size.thinking)
+
+    def _without_spread(self, samples: int) -> Calibration:
+        if not samples:
             return Calibration(self._model, self._prior.factor, extra=self._prior.extra)
-        numbers, last = self._numbers, self._last
-        errors = self._sorted_errors
+        last, small, fit = self._steps[samples - 1]
+        numbers = fit.numbers
         return Calibration(
             self._model,
             numbers.factor,
@@ -232,10 +271,9 @@ class Calibrator:
             numbers.thinking,
             rest=numbers.rest(last),
             drift=numbers.drift(last),
-            small_drift=numbers.drift(self._small),
+            small_drift=numbers.drift(small),
             last_items=last.items,
-            spread=errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None,
-            samples=self._samples,
+            samples=samples,
         )
 
 

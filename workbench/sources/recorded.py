@@ -9,6 +9,7 @@ requests without a report are estimated.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -53,10 +54,19 @@ class ReportLesson(NamedTuple):
     """What one report taught the calibration."""
 
     mark: RequestMark
-    estimated: int | None
-    """The estimate from the reports before it; None if its model had none."""
-    learnt: Calibration
-    """The calibration after it."""
+    learner: Calibrator
+    number: int
+    """Its number among the reports for its model."""
+
+    @property
+    def estimated(self) -> int | None:
+        """The estimate from the reports before it; None if its model had none."""
+        return self.learner.estimate_of(self.number) if self.number > 1 else None
+
+    @property
+    def learnt(self) -> Calibration:
+        """The calibration after it."""
+        return self.learner.calibration_after(self.number)
 
 
 class RecordedSession:
@@ -157,7 +167,7 @@ class RecordedSession:
     def _estimated(self, mark: RequestMark, counted: Totals) -> int:
         """Tokens of a request, estimated from the reports before it. `counted`: without any factor."""
         before = self.lessons[: bisect_right(self.lessons, mark.upto, key=lambda each: each.mark.upto)]
-        same = (each.learnt for each in reversed(before) if each.learnt.model == mark.model)
+        same = (each.learnt for each in reversed(before) if each.mark.model == mark.model)
         learnt = next(same, before[-1].learnt if before else self.calibration(mark.model))
         return learnt.estimate(counted.items, counted.framing, self._thought(mark))
 
@@ -340,30 +350,29 @@ class RecordedSession:
         if not any(mark.reported and main(mark) for mark in self.marks):
             return []
         learners: dict[str, Calibrator] = {}
+        numbers: Counter[str] = Counter()
         found: list[ReportLesson] = []
-        last: dict[str, int] = {}
         for mark, totals in zip(self.marks, self._counted, strict=False):
             if mark.reported and totals is not None:
                 model = mark.model
-                learner = learners.setdefault(model, Calibrator(model, tokenizer_factor(model), extra_framing(model)))
-                before, thought = learner.calibration, self._thought(mark)
-                learner.add_report(ReportedSize(totals.items, totals.framing, mark.reported, thought))
-                estimated = before.estimate(totals.items, totals.framing, thought) if before.samples else None
-                last[model] = len(found)
-                found.append(ReportLesson(mark, estimated, learner.calibration))
-        for model, at in last.items():
-            learners[model].learn()  # rows are shown with the calibration of all reports together
-            found[at] = found[at]._replace(learnt=learners[model].calibration)
+                learner = learners.get(model)
+                if learner is None:
+                    learner = learners[model] = Calibrator(model, tokenizer_factor(model), extra_framing(model))
+                learner.add_report(ReportedSize(totals.items, totals.framing, mark.reported, self._thought(mark)))
+                numbers[model] += 1
+                found.append(ReportLesson(mark, learner, numbers[model]))
+        for learner in learners.values():
+            learner.learn()  # rows are shown with the calibration of all reports together
         return found
 
     @cached_property
-    def _learnt(self) -> Mapping[str, Calibration]:
-        return {lesson.mark.model: lesson.learnt for lesson in self.lessons}
+    def _last_lessons(self) -> Mapping[str, ReportLesson]:
+        return {lesson.mark.model: lesson for lesson in self.lessons}
 
     def calibration(self, model: str) -> Calibration:
         """The calibration for a model. A model without reports gets the fixed part of the others."""
-        found = self._learnt.get(model)
-        if found is not None:
-            return found
+        last = self._last_lessons.get(model)
+        if last is not None:
+            return last.learnt
         fixed = self.lessons[-1].learnt.fixed if self.lessons else 0
         return Calibration(model, tokenizer_factor(model), fixed, extra_framing(model), rest=fixed)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.context.load import DEFAULT, RECORDED
-from workbench.lab.replay.lab_source import LabSource
 from workbench.sources.found_plans import FoundPlan, find_plan
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -27,6 +26,8 @@ def find_any_plan(
     policy = asked.policy or source.policy or services.settings.policy or DEFAULT
     if found.view == "recorded" or not source.recorded or found.number is None or policy == RECORDED:
         return found
+    from workbench.lab.replay.lab_source import LabSource  # late: nearly half of the imports of `plan`
+
     lab = LabSource(services, replace(asked, policy="", knobs=()), source)
     number = lab.number_of(found.number)
     if number is None:
