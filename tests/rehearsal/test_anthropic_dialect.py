@@ -74,7 +74,7 @@ async def theirs(server: RehearsalServer) -> AsyncIterator[anthropic.AsyncAnthro
     from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
     async with (
-        DefaultAsyncHttpxClient(trust_env=False) as plain,
+        DefaultAsyncHttpxClient(trust_env=False, verify=False) as plain,
         AsyncAnthropic(base_url=server.url, api_key="any", max_retries=0, http_client=plain) as client,
     ):
         yield client
