@@ -17,6 +17,8 @@ from workbench.wire.dialects import DIALECTS
 if TYPE_CHECKING:
     import anthropic
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the clients
+
 
 async def test_anthropic_s_message_holds_thinking_text_and_tool_use() -> None:
     async with RehearsalServer(Script([STEP])) as server, client_of(server) as client:

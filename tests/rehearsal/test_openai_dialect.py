@@ -15,6 +15,8 @@ from workbench.rehearsal.server import RehearsalServer
 if TYPE_CHECKING:
     import openai
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the clients
+
 
 @pytest.fixture
 async def official(server: RehearsalServer) -> AsyncIterator[openai.AsyncOpenAI]:

@@ -18,6 +18,7 @@ from workbench.wire.dialects import from_stream, read_answer
 if TYPE_CHECKING:
     import openai
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the clients
 SCHEMA = {"type": "object", "properties": {"cmd": {"type": "string"}}, "required": ["cmd"]}
 SHELL: Any = {"type": "function", "name": "exec_command", "parameters": SCHEMA, "strict": False}
 PATCH: Any = {"type": "custom", "name": "apply_patch", "description": "A FREEFORM tool."}
