@@ -353,7 +353,8 @@ def test_the_tools_of_the_servers_are_listed_with_their_tokens(call: Call, tmp_p
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
-def test_the_embedded_model_answers(call: Call) -> None:
+def test_the_embedded_model_answers(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.agent.serving.LOCAL_WINDOW", 256)  # its answer is at most a quarter of that
     events = [decode_event(line).body for line in call("ask", "Say hello.", "-m", "local", "--json").out.splitlines()]
     answers = [body for body in events if isinstance(body, AssistantMessage)]
     assert len(answers) == 1
