@@ -43,6 +43,7 @@ TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "must support Python 3.11"},
 ]
 
+ONE_AUTHORITY = Path(__file__).parent / "support" / "one_authority.pem"
 NUMBERS = count()
 """Of the folders of this process's tests."""
 CASES_COUNTED: set[str] = set()
@@ -111,6 +112,12 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # other agents' sessions are looked for there
+
+
+@pytest.fixture(autouse=True)
+def one_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One certificate is trusted: to load all of a system's takes a process a seventh of a second."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(ONE_AUTHORITY))
 
 
 @pytest.fixture(autouse=True)

@@ -45,6 +45,11 @@ for command in (["policies"], ["tokens", sys.argv[1]], ["lab", sys.argv[1], "--p
 REPOSITORY = "https://example.org/someone/workbench"
 
 
+@pytest.fixture(autouse=True)
+def one_authority() -> None:
+    """A package index is asked here: what the user trusts is trusted."""
+
+
 def _uv(*arguments: str | Path) -> str:
     uv = shutil.which("uv")
     assert uv is not None, "uv runs the tests"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.test_examples import needs
+from support.waiting import patiently
 from workbench.adapters.anthropic import plan_anthropic
 from workbench.adapters.litellm import plan_litellm
 from workbench.adapters.openai import plan_openai
@@ -198,12 +194,22 @@ async def test_the_next_request_finds_the_conversation_again(way: str) -> None:
     assert all(item.state == "sent" for item in first.plan.items)
 
 
-def test_an_awaited_stream_of_litellm_is_recorded_when_it_ends() -> None:
-    tests = Path(__file__).parents[1]
-    program = [sys.executable, str(tests / "adapters" / "litellm_stream.py")]
-    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tests)})
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [[["message", REPLY]], 1]
+async def test_an_awaited_stream_of_litellm_is_recorded_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    litellm = import_litellm()
+    planned = plan_litellm(window=16_000)
+    for name in ("success_callback", "_async_success_callback"):  # a planner of another test would be found there
+        monkeypatch.setattr(litellm, name, [])
+    monkeypatch.setattr(litellm, "callbacks", [planned])
+    given = {"model": "openai/gpt-4o", "api_key": "any", "messages": SAID, "stream": True, **COUNTED}
+    async with RehearsalServer(Script([{"reply": REPLY}])) as server:
+        async for _ in await litellm.acompletion(base_url=f"{server.url}/v1", **given):
+            pass
+        context = planned.workbench.context
+        async with patiently():
+            while not reported(context):  # the callback is called in a task of its own
+                await asyncio.sleep(0.01)
+    assert recorded(context) == [("message", REPLY)]
+    assert len(reported(context)) == 1
 
 
 async def test_a_stream_of_litellm_that_is_waited_for_is_recorded_at_once() -> None:

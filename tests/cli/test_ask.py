@@ -306,13 +306,25 @@ def test_an_answer_that_ended_too_soon_is_told(call: Call, said: str, finish: st
 
 
 SERVER = """
-from mcp.server import MCPServer
-server = MCPServer("notes")
-@server.tool()
-def note(text: str) -> str:
-    return "noted: " + text
-server.run()
+import json, sys
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+TOOLS = [{"name": "note", "inputSchema": TEXT}, {"name": "wipe", "inputSchema": {"type": "object"}}]
+for asked in map(json.loads, sys.stdin):
+    match asked["method"]:
+        case "initialize":
+            known = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}}
+            told = {"result": {**known, "serverInfo": {"name": "notes", "version": "1"}}}
+        case "tools/list":
+            told = {"result": {"tools": TOOLS}}
+        case "tools/call":
+            text = "noted: " + asked["params"]["arguments"]["text"]
+            told = {"result": {"content": [{"type": "text", "text": text}]}}
+        case _:
+            told = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}), flush=True)
 """
+"""Without the official package, which takes a second to be imported."""
 
 
 def test_the_tools_of_an_mcp_server_are_offered_and_called(call: Call, tmp_path: Path) -> None:
@@ -331,7 +343,7 @@ def test_the_tools_of_an_mcp_server_are_offered_and_called(call: Call, tmp_path:
 def test_the_tools_of_the_servers_are_listed_with_their_tokens(call: Call, tmp_path: Path) -> None:
     assert call("mcp").out.startswith("no MCP servers")
     script = tmp_path / "server.py"
-    script.write_text(SERVER.replace("server.run()", "@server.tool()\ndef wipe() -> str:\n    return ''\nserver.run()"))
+    script.write_text(SERVER)
     (tmp_path / "config").mkdir(exist_ok=True)
     command = json.dumps([sys.executable, str(script)])
     config = f"[mcp.notes]\ncommand = {command}\noff = ['wipe']\n[mcp.gone]\ncommand = ['/no/such/program']\n"
@@ -353,7 +365,8 @@ def test_the_tools_of_the_servers_are_listed_with_their_tokens(call: Call, tmp_p
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
-def test_the_embedded_model_answers(call: Call) -> None:
+def test_the_embedded_model_answers(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.agent.serving.LOCAL_WINDOW", 256)  # its answer is at most a quarter of that
     events = [decode_event(line).body for line in call("ask", "Say hello.", "-m", "local", "--json").out.splitlines()]
     answers = [body for body in events if isinstance(body, AssistantMessage)]
     assert len(answers) == 1

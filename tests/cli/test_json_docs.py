@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cli.test_ask import SERVER
 from support.calls import Call
 from support.installed import installed
 from support.local_servers import ollama, patiently, serving
@@ -191,13 +192,7 @@ def test_plugins(call: Call, tmp_path: Path) -> None:
 @pytest.mark.xdist_group("mcp")
 def test_mcp(call: Call, tmp_path: Path) -> None:
     server = tmp_path / "server.py"
-    server.write_text(
-        "from mcp.server.mcpserver import MCPServer\n"
-        "server = MCPServer('notes')\n"
-        "@server.tool()\n"
-        "def add(text: str) -> str:\n    return text\n"
-        "server.run()\n"
-    )
+    server.write_text(SERVER)
     configure(tmp_path, "[mcp.notes]", f"command = {json.dumps([sys.executable, str(server)])}")
     printed(call, "mcp")
 

@@ -9,10 +9,10 @@ import pytest
 
 import workbench
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the packages
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": null}'}}
 
 
-@pytest.mark.xdist_group("litellm")
 def test_objects_of_openai() -> None:
     chat = pytest.importorskip("openai.types.chat")
     answer = chat.ChatCompletion.model_validate(
@@ -43,7 +43,6 @@ def test_objects_of_openai() -> None:
         context.report(answer.usage)
 
 
-@pytest.mark.xdist_group("litellm")
 def test_items_of_openais_responses() -> None:
     responses = pytest.importorskip("openai.types.responses")
     call = responses.ResponseFunctionToolCall(type="function_call", call_id="c1", name="read", arguments="{}")

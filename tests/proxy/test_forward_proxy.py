@@ -270,7 +270,7 @@ async def test_nobody_passes_without_the_token(target: str, wrong: str, tmp_path
         assert not provider.requests
 
 
-@given(st.text(st.characters(codec="latin-1")) | st.binary().map(lambda each: f"Basic {b64encode(each).decode()}"))
+@given(st.text(st.characters(max_codepoint=255)) | st.binary().map(lambda each: f"Basic {b64encode(each).decode()}"))
 def test_only_the_right_token_is_ever_read_from_a_header(header: str) -> None:
     assert _password(header) != b"a-token-of-ours"
     assert _password("Basic " + b64encode(b"u:a-token-of-ours").decode()) == b"a-token-of-ours"

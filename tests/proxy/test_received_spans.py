@@ -37,6 +37,7 @@ def exported(*spans: dict[str, Any]) -> bytes:
     return json.dumps({"resourceSpans": resources}).encode()
 
 
+@pytest.mark.xdist_group("litellm")  # where the other tests import the frameworks
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_exported_spans_have_the_rows_of_the_proxy(framework: str, tmp_path: Path) -> None:
     pytest.importorskip("openinference.instrumentation")

@@ -34,6 +34,7 @@ def _ended(process: subprocess.Popen[str], data: Path) -> str:
     return errors
 
 
+@pytest.mark.xdist_group("litellm")  # where the other tests import the framework
 async def test_one_proxy_s_spans_are_another_s_session(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     async with scripted_model() as url, proxy(tmp_path, url) as second:

@@ -53,7 +53,7 @@ print(asked.choices[0].message.content)
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
+    for name in ("HTTPS_PROXY", "https_proxy", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
         monkeypatch.delenv(name, raising=False)
     for name in ("NO_PROXY", "no_proxy", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -223,6 +223,7 @@ def test_without_any_the_certificates_of_the_system_stay_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = new_authority(["api.openai.com"]).pem
+    monkeypatch.delenv("SSL_CERT_FILE")
     made: dict[str, Any] = forward_environment("http://127.0.0.1:1", ours, tmp_path)
     assert Path(made["NODE_EXTRA_CA_CERTS"]).read_bytes() == ours
     assert pems(made["SSL_CERT_FILE"]) > 20

@@ -17,6 +17,8 @@ from workbench.wire.dialects import DIALECTS
 if TYPE_CHECKING:
     import anthropic
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the clients
+
 
 async def test_anthropic_s_message_holds_thinking_text_and_tool_use() -> None:
     async with RehearsalServer(Script([STEP])) as server, client_of(server) as client:
@@ -74,7 +76,7 @@ async def theirs(server: RehearsalServer) -> AsyncIterator[anthropic.AsyncAnthro
     from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
     async with (
-        DefaultAsyncHttpxClient(trust_env=False) as plain,
+        DefaultAsyncHttpxClient(trust_env=False, verify=False) as plain,
         AsyncAnthropic(base_url=server.url, api_key="any", max_retries=0, http_client=plain) as client,
     ):
         yield client

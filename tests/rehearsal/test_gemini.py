@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.waiting import GIVE_UP
+from rehearsal.conftest import client_of
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 from workbench.wire.dialects import from_stream, read_answer
@@ -25,10 +25,6 @@ STREAM = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
 
 def said(*texts: str, **more: Any) -> dict[str, Any]:
     return {"contents": [{"role": "user", "parts": [{"text": text} for text in texts]}], "tools": TOOLS, **more}
-
-
-def client_of(server: RehearsalServer) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=server.url, timeout=GIVE_UP, trust_env=False)
 
 
 async def test_a_whole_answer_is_one_candidate() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rehearsal.conftest import client_of
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal import server as serving
 from workbench.rehearsal.server import RehearsalServer
@@ -177,7 +178,7 @@ async def test_a_client_that_goes_in_the_middle_of_its_request_is_let_go(
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_body_that_is_too_large_is_refused_in_the_dialect(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(serving, "MAX_BODY", len(BODY) - 1)
-    async with RehearsalServer() as server, httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+    async with RehearsalServer() as server, client_of(server) as client:
         found = await client.post(path, content=BODY)
     assert found.status_code == 413
     assert "large" in found.json()["error"]["message"] or "size" in found.json()["error"]["message"]
@@ -241,7 +242,7 @@ async def test_a_port_that_is_taken_is_named(server: RehearsalServer) -> None:
 
 
 async def test_only_so_many_requests_are_kept() -> None:
-    async with RehearsalServer(keep=2) as server, httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+    async with RehearsalServer(keep=2) as server, client_of(server) as client:
         for number in range(5):
             body = {"model": str(number), "messages": [{"role": "user", "content": "x"}]}
             await client.post("/chat/completions", json=body)

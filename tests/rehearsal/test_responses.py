@@ -18,6 +18,7 @@ from workbench.wire.dialects import from_stream, read_answer
 if TYPE_CHECKING:
     import openai
 
+pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the clients
 SCHEMA = {"type": "object", "properties": {"cmd": {"type": "string"}}, "required": ["cmd"]}
 SHELL: Any = {"type": "function", "name": "exec_command", "parameters": SCHEMA, "strict": False}
 PATCH: Any = {"type": "custom", "name": "apply_patch", "description": "A FREEFORM tool."}
@@ -34,7 +35,7 @@ async def official(server: RehearsalServer) -> AsyncIterator[openai.AsyncOpenAI]
 def client_of(server: RehearsalServer) -> openai.AsyncOpenAI:
     import openai
 
-    plain = httpx.AsyncClient(trust_env=False)
+    plain = httpx.AsyncClient(trust_env=False, verify=False)
     return openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0, http_client=plain)
 
 
@@ -71,7 +72,10 @@ async def test_a_streamed_one_is_the_same_piece_by_piece() -> None:
 
 
 async def test_what_our_own_readers_make_of_both_is_the_same() -> None:
-    async with RehearsalServer(Script([STEP, STEP])) as server, httpx.AsyncClient(trust_env=False) as client:
+    async with (
+        RehearsalServer(Script([STEP, STEP])) as server,
+        httpx.AsyncClient(trust_env=False, verify=False) as client,
+    ):
         asked = {"model": "rehearsal", "input": "go", "tools": [SHELL]}
         whole = (await client.post(f"{server.url}/responses", json=asked)).json()
         streamed = (await client.post(f"{server.url}/responses", json={**asked, "stream": True})).text

@@ -14,6 +14,7 @@ from workbench.traces.formats import read_conversations
 pytest.importorskip("openinference.instrumentation")
 
 
+@pytest.mark.xdist_group("litellm")  # where the other tests import the frameworks
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_a_file_of_spans_has_the_rows_of_the_proxy(framework: str, tmp_path: Path) -> None:
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
