@@ -160,13 +160,24 @@ def test_cost_nobody_knows_is_none_and_counted_as_missing() -> None:
     assert (account.total.cost, account.total.uncosted) == (0.0, 1)
 
 
-def test_an_estimate_that_the_log_lacks_can_be_given() -> None:
+def test_counts_that_the_log_lacks_are_added_when_they_are_asked_for() -> None:
     log = events(UserMessage("hi"), Usage("m", 0, 1_000), Usage("m", 400, 1_000))
-    account = Ledger(CATALOGUE, {2: 300}, lambda model: Calibration(model, 1.5))
+    account = Ledger(CATALOGUE, lambda: {2: 300}, lambda model: Calibration(model, 1.5))
     for event in log:
         account.add_event(event)
-    assert [(row.estimate, row.unattributed) for row in account.rows] == [(300, 700), (400, 600)]
-    assert account.calibration("m") == Calibration("m", 1.5)
+    assert account.lacks_counts
+    whole = account.with_counts()
+    assert [(row.estimate, row.unattributed) for row in whole.rows] == [(300, 700), (400, 600)]
+    assert (whole.total.estimate, whole.turns[1].unattributed, whole.lacks_counts) == (700, 1_300, False)
+    assert whole.calibration("m") == Calibration("m", 1.5)
+    assert [row.estimate for row in account.rows] == [0, 400], "the account itself is left as it is"
+
+
+def test_a_request_whose_report_has_no_size_is_as_large_as_we_count_it() -> None:
+    account = Ledger(CATALOGUE, lambda: {1: 300})
+    row = account.add_event(events(Usage("m", 0, None, completion=5))[0])
+    assert row is not None
+    assert (row.estimate, row.prompt, row.reported) == (300, 300, False)
 
 
 def test_nothing_is_learnt_without_a_report() -> None:

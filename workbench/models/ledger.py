@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from copy import copy
 from typing import NamedTuple, Self
 
 from workbench.log.events import Compaction, Event, Request, Revert, Usage, UserMessage
@@ -42,6 +42,10 @@ class LedgerRow(NamedTuple):
     seconds: float | None
     at: int = 0
     """When it was answered, in milliseconds since 1970; 0 if unknown."""
+
+    def with_estimate(self, tokens: int) -> LedgerRow:
+        """The same request with our own count."""
+        return self._replace(estimate=tokens, unattributed=self.prompt - tokens)
 
 
 class UsageTotals(NamedTuple):
@@ -132,11 +136,11 @@ class Ledger:
     def __init__(
         self,
         catalogue: Catalogue,
-        estimates: Mapping[int, int] = MappingProxyType({}),
+        count: Callable[[], Mapping[int, int]] | None = None,
         taught: Callable[[str], Calibration] | None = None,
     ) -> None:
-        """`estimates`: our counts of another agent's requests, which its log does not have; by the events of their
-        reports. `taught`: what those reports teach about a model."""
+        """`count`: gives our counts of another agent's requests, which its log does not have, by the events of their
+        reports; that may take long. `taught`: what those reports teach about a model."""
         self.rows: list[LedgerRow] = []
         self.total = UsageTotals()
         self.turns: dict[int, UsageTotals] = {}
@@ -144,7 +148,7 @@ class Ledger:
         self.compactions: dict[int, list[int]] = {}
         """By turn: the events of the compactions that were made during it or after it."""
         self._catalogue = catalogue
-        self._estimates = estimates
+        self._count = count
         self._taught = taught
         self._turn = 0
         self._learnt: dict[str, Calibrator] = {}
@@ -178,6 +182,22 @@ class Ledger:
             case _:
                 pass
         return None
+
+    @property
+    def lacks_counts(self) -> bool:
+        """Whether our counts of another agent's requests are left out, because they take long."""
+        return self._count is not None
+
+    def with_counts(self) -> Ledger:
+        """The same account, with our counts of another agent's requests: a copy if it lacks them. May take long."""
+        if self._count is None:
+            return self
+        made, counts = copy(self), self._count()
+        made._count, made.total, made.turns = None, UsageTotals(), {}
+        made.rows = [row if row.estimate else row.with_estimate(counts.get(row.seq, 0)) for row in self.rows]
+        for row in made.rows:
+            made._add_up(row)
+        return made
 
     def calibration(self, model: str) -> Calibration:
         """What the reports for a model have taught about our counts."""
@@ -213,7 +233,9 @@ class Ledger:
         return self._growth.mean()
 
     def _add_usage(self, seq: int, at: int, usage: Usage) -> LedgerRow:
-        estimate = usage.estimate or self._estimates.get(seq, 0)
+        estimate = usage.estimate
+        if usage.prompt is None and not estimate and self._count is not None:
+            estimate = self._count().get(seq, 0)
         prompt = estimate if usage.prompt is None else usage.prompt
         tokens = (prompt, usage.cached, usage.cache_write, usage.cache_hour, usage.completion)
         cost, source = request_cost(self._catalogue.find_model(usage.model), usage.cost, *tokens)
@@ -235,8 +257,7 @@ class Ledger:
             at=at,
         )
         self.rows.append(row)
-        self.total = self.total.plus(row)
-        self.turns[row.turn] = self.turns.get(row.turn, UsageTotals()).plus(row)
+        self._add_up(row)
         if usage.request not in self._elsewhere:
             self.latest = row
             self._growth = self._growth.with_row(row)
@@ -244,6 +265,10 @@ class Ledger:
             learner = self._learnt.setdefault(row.model, Calibrator(row.model))
             learner.add_report(ReportedSize(row.estimate, 0, row.prompt))
         return row
+
+    def _add_up(self, row: LedgerRow) -> None:
+        self.total = self.total.plus(row)
+        self.turns[row.turn] = self.turns.get(row.turn, UsageTotals()).plus(row)
 
 
 def _reported(count: int) -> str:

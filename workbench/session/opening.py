@@ -174,9 +174,10 @@ def open_fork(services: Services, options: Options, opened: OpenSession, at: int
 def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
     knobs = (*source.knobs, *options.knobs)
     recorded = RecordedSession(services, options, source) if source.recorded else None
-    # All requests first: the next one, the planner and what is shown first are then found at the end of the same walk.
-    estimates = {} if recorded is None else recorded.estimates
-    account = Ledger(services.catalogue, estimates, None if recorded is None else recorded.calibration)
+    if recorded is None:
+        account = Ledger(services.catalogue)
+    else:
+        account = Ledger(services.catalogue, recorded.counts_by_report, recorded.calibration)
     policy = policy_for(services, options, source)
     setup = make_setup(services, options, source, policy, knobs, recorded)
     if recorded is None:

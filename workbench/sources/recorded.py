@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,10 +21,11 @@ from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
-from workbench.log.events import Compaction, Event, Purpose
+from workbench.log.events import Event, Purpose
 from workbench.models.calibration import NOTHING, Calibration, Calibrator, PastThinking, ReportedSize, TokensOutsideRows
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.sources.options import Options
+from workbench.sources.report_lessons import ReportLesson, first_learnt_from
 from workbench.sources.request_plans import RequestPlans
 from workbench.sources.requests import RequestMark, RequestMarks, is_main, last_reported
 from workbench.sources.services import Services
@@ -48,25 +49,6 @@ class ListedRequest(NamedTuple):
     """For a request sent in place of another: the hashes of the messages that differ."""
     known_rest: TokensOutsideRows = NOTHING
     """The known part of `unattributed`: a system prompt and tools, thinking."""
-
-
-class ReportLesson(NamedTuple):
-    """What one report taught the calibration."""
-
-    mark: RequestMark
-    learner: Calibrator
-    number: int
-    """Its number among the reports for its model."""
-
-    @property
-    def estimated(self) -> int | None:
-        """The estimate from the reports before it; None if its model had none."""
-        return self.learner.estimate_of(self.number) if self.number > 1 else None
-
-    @property
-    def learnt(self) -> Calibration:
-        """The calibration after it."""
-        return self.learner.calibration_after(self.number)
 
 
 class RecordedSession:
@@ -161,7 +143,9 @@ class RecordedSession:
 
     def _rest(self, at: int, totals: Totals) -> int:
         """Tokens of an unreported request outside its rows, estimated from the reports before it, else from all."""
-        counted = self._counted[at] if self.marks[at].reported is None and self.lessons else None
+        if self.marks[at].reported is not None or not self.lessons:
+            return 0
+        counted = self._counted.get(at) or self._counted_before.get(at)
         return 0 if counted is None else self._estimated(self.marks[at], counted) - totals.tokens
 
     def _estimated(self, mark: RequestMark, counted: Totals) -> int:
@@ -200,12 +184,29 @@ class RecordedSession:
         return self._next._replace(upto=recorded_end(self.events) or len(self.events))
 
     @cached_property
-    def _counted(self) -> Sequence[Totals | None]:
-        """Our count of each request of the conversation, and of one with all that was recorded, without factors."""
-        plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
-        main = self._is_main
+    def _first_learnt_from(self) -> Mapping[str, int]:
+        return first_learnt_from(self.marks, self._is_main)
+
+    @cached_property
+    def _counted(self) -> Mapping[int, Totals]:
+        """By index: our count of the requests of the conversation from the first that is learnt from, without factors;
+        after the last one, that of a request with all that was recorded."""
+        first = self._first_learnt_from
+        counted = [at for at, mark in enumerate(self.marks) if at >= first.get(mark.model, 0)]
+        return self._counts([*counted, len(self.marks)])
+
+    @cached_property
+    def _counted_before(self) -> Mapping[int, Totals]:
+        """The same for requests without a report that come before those."""
+        first = self._first_learnt_from
+        marks = enumerate(self.marks)
+        return self._counts(at for at, mark in marks if mark.reported is None and at < first.get(mark.model, 0))
+
+    def _counts(self, places: Iterable[int]) -> dict[int, Totals]:
+        plans, main = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True), self._is_main
+        marks = (*self.marks, self._recorded_next)
         with collector_paused():
-            return [plans.totals(mark) if main(mark) else None for mark in (*self.marks, self._recorded_next)]
+            return {at: plans.totals(marks[at]) for at in places if main(marks[at])}
 
     def unattributed(self, at: int | None) -> int:
         """The tokens of a request outside its rows, under any policy; None: the next request."""
@@ -214,10 +215,10 @@ class RecordedSession:
     @cached_property
     def _next_unattributed(self) -> int:
         """Of what was recorded: decisions made here change the rows of the next request, and nothing else."""
-        counted = self._counted[-1] if self.lessons else None
-        if counted is None:
+        if not self.lessons:
             return 0
         self._keep_shown_first()
+        counted = self._counted[len(self.marks)]
         return self._estimated(self._recorded_next, counted) - self._plans.totals(self._recorded_next).tokens
 
     @cached_property
@@ -248,17 +249,14 @@ class RecordedSession:
     @cached_property
     def _all_totals(self) -> Sequence[Totals]:
         """Our calibrated count of each request."""
-        plans, found = self._plans, []
-        if any(type(event.body) is Compaction for event in self.events):
-            plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
+        found = self._calibrated_counts(range(len(self.marks)))
+        return [found.get(at, NO_TOTALS) for at in range(len(self.marks))]
+
+    def _calibrated_counts(self, places: Iterable[int]) -> dict[int, Totals]:
+        """By index; of requests outside the conversation that were not written down, only the report is known."""
+        plans, marks = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True), self.marks
         with collector_paused():
-            for at, mark in enumerate(self.marks):
-                # Of requests outside the conversation that were not written down, only the report is known.
-                holds = mark.exact or self.holds_contents(mark)
-                found.append(plans.totals(mark) if holds else NO_TOTALS)
-                if at in self._shown_first and holds:
-                    plans.keep_request(mark)
-        return found
+            return {at: plans.totals(marks[at]) for at in places if marks[at].exact or self.holds_contents(marks[at])}
 
     def body(self, at: int) -> dict[str, Any] | None:
         """A request as it went over the wire, if the log has it."""
@@ -313,16 +311,15 @@ class RecordedSession:
             return frozenset()
         return frozenset(self._bodies.hashes(mark.request)).difference(self._bodies.hashes(mark.instead_of))
 
-    @property
-    def estimates(self) -> Mapping[int, int]:
+    def counts_by_report(self) -> Mapping[int, int]:
         """Our count of each reported request, by the event of its report."""
         return {each.mark.usage: each.tokens for each in self.listed if each.mark.usage}
 
     @property
     def unreported(self) -> Mapping[int, int]:
         """The approximate size of each unreported request, by its index."""
-        found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None and each.tokens)
-        return {at: each.tokens + self._rest(at, self._all_totals[at]) for at, each in found}
+        found = self._calibrated_counts(at for at, mark in enumerate(self.marks) if mark.reported is None)
+        return {at: totals.tokens + self._rest(at, totals) for at, totals in found.items() if totals.tokens}
 
     @cached_property
     def conversation(self) -> Sequence[RequestMark]:
@@ -352,7 +349,8 @@ class RecordedSession:
         learners: dict[str, Calibrator] = {}
         numbers: Counter[str] = Counter()
         found: list[ReportLesson] = []
-        for mark, totals in zip(self.marks, self._counted, strict=False):
+        for at, mark in enumerate(self.marks):
+            totals = self._counted.get(at)
             if mark.reported and totals is not None:
                 model = mark.model
                 learner = learners.get(model)

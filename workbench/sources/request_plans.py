@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 
 import msgspec
 
@@ -22,6 +23,7 @@ from workbench.log.events import (
     OverrideAction,
     Request,
     Revert,
+    SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -36,6 +38,7 @@ SetupFor = Callable[[str], Setup]
 
 
 _DECISIONS = frozenset((Compaction, Override, Revert))
+_seq_of = attrgetter("seq")
 _COUNTED_OTHERWISE = 1.05
 """The factor above which a request's count over the report means dropped content, not another tokenizer."""
 
@@ -133,7 +136,7 @@ class _Walk:
         if self._gone and any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
         if self._planner is None:
-            self._planner = self._setup.planner(self._events[:upto])
+            self._planner = self._setup.planner(self._without_summarised(upto))
         elif decided:
             for start, end in pairwise([self._at, *(each for at in compactions for each in (at, at + 1)), upto]):
                 self._planner.extend(self._events[start:end])
@@ -144,6 +147,28 @@ class _Walk:
             self._planner = self._shortened(self._planner)
         self._at = upto
         return self._planner
+
+    def _without_summarised(self, upto: int) -> Sequence[Event]:
+        """The log up to an event. If only sizes are needed: without what one compaction of all before it replaced, so
+        that the end of a long log can be planned without its beginning; unless anything refers to that."""
+        events = self._events[:upto]
+        decided = self._decisions[: bisect_left(self._decisions, upto)]
+        standing = in_effect([events[at] for at in decided]).compactions
+        if not self._sizes or len(standing) != 1 or any(type(events[at].body) is not Compaction for at in decided):
+            return events
+        body, (first, last) = standing[0].body, compaction_range(standing[0])
+        assert isinstance(body, Compaction)
+        talk = [event for event in events if type(event.body) not in CONTROL]
+        at = bisect_left(talk, last + 1, key=_seq_of)
+        before, after = talk[:at], talk[at:]
+        asked = bool(after) and type(after[0].body) is UserMessage
+        if not asked or first > 1 or body.kept or any(type(event.body) is SystemMessage for event in before):
+            return events
+        names = {name for event in before for name in names_of(event)}
+        if not names.isdisjoint(name for event in after for name in names_of(event)):
+            return events
+        self._gone, self._names = {event.seq for event in before}, names
+        return [event for event in events if event.seq > last or type(event.body) in CONTROL]
 
     def _reaches_back(self, event: Event) -> bool:
         """Whether an event refers to forgotten ones."""

@@ -262,12 +262,10 @@ def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
 
 def _proxy_policy(inputs: CompactionInputs) -> ProxyPolicyFigures | None:
     """The figures of the proxy's policy in a recorded session."""
-    if inputs.recorded is None:
+    recorded, policy = inputs.recorded, inputs.figures.proxy_policy
+    if recorded is None or (policy is None and not any(mark.instead_of for mark in recorded.marks)):
         return None
-    recorded = inputs.recorded
-    return proxy_policy_figures(
-        inputs.figures.proxy_policy, recorded.listed, inputs.figures.undone_on_the_way, recorded.spread
-    )
+    return proxy_policy_figures(policy, recorded.listed, inputs.figures.undone_on_the_way, recorded.spread)
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:

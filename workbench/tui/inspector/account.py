@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from workbench.config.background import in_background
 from workbench.config.text import counted, percent, printable, table, when
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.sources.requests import RequestMark
@@ -23,6 +25,7 @@ from workbench.views.context_view import ContextView
 ROW_CHARS = 100
 """The approximate length of a line."""
 EMPTY = "No requests yet."
+COUNTING = "Counting the requests…"
 BY_REQUEST = ("request", "turn", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
 BY_TURN = (
     *("turn", "at", "requests", "counted", "reported", "unattributed", "cached", "answer", "total", "cost", "time"),
@@ -151,6 +154,7 @@ class AccountScreen(TextScreen):
     def __init__(self, shown: ContextView) -> None:
         super().__init__()
         self._shown = shown
+        self._ledger = shown.ledger
 
     def compose(self) -> ComposeResult:
         yield AccountHead().data_bind(AccountScreen.by)
@@ -161,8 +165,17 @@ class AccountScreen(TextScreen):
         self._fill()
 
     def _fill(self) -> None:
-        ledger = self._shown.ledger
+        ledger = self._ledger
+        if ledger is not None and ledger.lacks_counts:
+            self.reader.show(lambda _: TextPage([TextLine(COUNTING, "quiet")]), 0)
+            self._count_requests(ledger)
+            return
         make: Callable[[int], TextPage] = partial(
             account_page, ledger, self._shown.plan.model, self.by, requests=self._shown.requests
         )
         self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)
+
+    @work(exclusive=True)
+    async def _count_requests(self, ledger: Ledger) -> None:
+        self._ledger = await in_background(ledger.with_counts)
+        self._fill()
