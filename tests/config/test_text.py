@@ -125,6 +125,10 @@ def test_a_table_is_aligned_and_cut_at_its_end() -> None:
     assert lines == [" n  what", " 1  a long te…", "10  short"]
 
 
+def test_no_cell_of_a_table_acts_on_the_terminal() -> None:
+    assert table(("n",), [("\x1b[31mred",), ("\u202eß",)], most=20) == ["n", "␛[31mred", "�ß"]
+
+
 def test_an_age_is_told_in_one_unit() -> None:
     hour = 3_600
     passed = (-5, 59, 60, 59 * 60, hour, 23 * hour, 24 * hour, 6 * 24 * hour, 7 * 24 * hour, 3 * 366 * 24 * hour)

@@ -86,6 +86,7 @@ def test_the_estimate_that_is_judged_was_made_before_the_report() -> None:
         made.add_report(ReportedSize(items, 0, reported))
     assert made.error_of(2) == 0.0
     assert made.error_of(3) == pytest.approx(3_500 / 7_000 - 1)
+    assert made.calibration.spread == pytest.approx(0.5), "nine of ten of two are both: the worse one"
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**5), st.integers(0, 10**3), st.integers(0, 10**6)), max_size=90))

@@ -68,6 +68,13 @@ def test_the_size_stands_in_the_header(kind: str, width: int, height: int) -> No
     assert image_size(data_url(MADE[kind](width, height))) == (width, height)
 
 
+@pytest.mark.parametrize(
+    ("data", "least"), [(png(7, 5), 24), (gif(7, 5), 10), (webp(b"VP8X", 7, 5), 30)], ids=["png", "gif", "webp"]
+)
+def test_the_size_is_known_as_soon_as_its_last_byte_is_there(data: bytes, least: int) -> None:
+    assert [image_size(data_url(data[:length])) for length in (least - 1, least)] == [None, (7, 5)]
+
+
 def test_the_writing_of_base64_does_not_matter() -> None:
     data = jpeg(640, 480, segment(5_000))
     plain = base64.b64encode(data).decode()

@@ -97,6 +97,11 @@ def test_what_is_printed_has_calls_with_results_and_thoughts() -> None:
     ]
 
 
+def test_each_answer_that_is_printed_is_a_reply_of_its_own() -> None:
+    talk = [said(each, each) for each in ("user", "assistant") * 2]
+    assert [each.reply for each in read(INIT, *talk) if isinstance(each, AssistantMessage)] == ["r1", "r2"]
+
+
 @pytest.mark.parametrize("is_error", [True, False])
 def test_the_sum_of_tokens_is_the_report_on_a_single_request(is_error: bool) -> None:
     used = {"inputTokens": 3, "cacheReadTokens": 90, "cacheWriteTokens": 7, "outputTokens": 5}

@@ -81,6 +81,14 @@ def test_messages_have_their_report_from_the_event_that_made_them() -> None:
     ]
 
 
+def test_a_reply_that_only_calls_has_no_message_and_one_without_anything_is_an_empty_message() -> None:
+    calling = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": "ls", "arguments": {}}]}
+    sample = {"id": 1, "epoch": 1, "messages": [calling, {"role": "assistant", "content": ""}]}
+    value = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": [sample]}
+    [bodies] = read_conversations("file", json.dumps(value))
+    assert bodies[:2] == [ToolCall("c1", "ls", "{}", "r1"), AssistantMessage("", "r2")]
+
+
 def test_calls_of_the_provider_are_exact_requests() -> None:
     sent = {"model": "claude", "messages": [{"role": "user", "content": "attachment://a"}], "extra_headers": {"x": "y"}}
     answer = {

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -85,6 +85,7 @@ def test_a_turn_that_is_kept_in_part_keeps_its_user_message(past: Past, budget: 
         assert cut.opener == opener
 
 
+@example(Past([*range(51)], [*range(51)], [0] * 50, [-1, 50]), 20, NO_CAP, 3)
 @given(pasts(), st.integers(-20, 400), st.one_of(st.integers(0, 30), st.just(NO_CAP)), st.integers(0, 60))
 def test_a_cut_is_the_same_wherever_the_search_begins(past: Past, budget: int, most: int, near: int) -> None:
     found = cut_history(past.cost, past.messages, past.end, budget, most, past.opener_of, near)

@@ -131,6 +131,12 @@ def test_a_tools_name_does_not_act_on_the_terminal() -> None:
     assert not any("\x1b" in line for line in [*waste_lines(report, 0), *waste_table(report, 0)])
 
 
+def test_the_worst_tools_are_on_the_line_below_the_sums() -> None:
+    sums, worst = waste_lines(measured(answered(read(FILE), read(FILE), run("ls", "a"))), 0)
+    assert sums.startswith("waste: 1 item, ")
+    assert worst.strip().startswith("most by Read ")
+
+
 def test_json_names_kinds_and_tools_and_has_items_if_asked_for() -> None:
     made = waste_json(measured(answered(read(FILE), read(FILE))))
     assert [(each["kind"], each["tokens"]) for each in made["kinds"]] == [("repeated", made["tokens"])]
