@@ -58,6 +58,7 @@ async def test_an_earlier_summary_is_carried_on_and_the_excluded_is_not() -> Non
     selected = whole_session(plan, events, CompactionPolicy())
     assert [item.seq for item in selected.items] == [5, 6, 7]
     assert [event.seq for event in selected.previous] == [9]
+    assert (selected.first, selected.last, selected.kept_tokens) == (1, len(events), 0)
     again = whole_session(plan, events, CompactionPolicy(update=False))
     assert [item.seq for item in again.items] == [1, 2, 3, 4, 5, 6, 7]
     assert "Port 9001 was chosen early." in (await summarise_session(compactor(), events, digest=True)).summary

@@ -36,6 +36,14 @@ def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
     assert figures_of(unknown).rows[0]["cost"] is None
 
 
+def test_shares_of_requests_have_two_digits() -> None:
+    points = [LabPoint(at, at, 10, True, 0, 10, 0) for at in range(1, 8)]
+    points[3] = points[3]._replace(misses=1)
+    missed = replace(run(10, 0.5), points=tuple(points), misses=(Miss("number", "8001", 4, 2, 4),))
+    [row] = figures_of(SourceRun("a", "m", 7, (missed,))).rows
+    assert (row["misses_per_100"], row["missed_in_100"]) == (14.29, 14.29)
+
+
 def test_one_session_without_a_price_says_whose_is_missing_and_what_helps() -> None:
     said = "cost: no price is known for spark; --model NAME takes the prices of another model"
     assert said in report_lines([SourceRun("a", "spark", 1, (run(20, None),))], 0)

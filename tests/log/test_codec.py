@@ -20,6 +20,7 @@ from workbench.log.events import (
     Compaction,
     Event,
     Failure,
+    Hold,
     ImagePart,
     KeptEvent,
     OtherPart,
@@ -50,6 +51,10 @@ def wrong(value: object) -> Any:
 
 def line_of(body: Body) -> str:
     return encode_event(Event(7, "a", 5, body))
+
+
+def test_a_hold_that_says_nothing_of_time_took_none() -> None:
+    assert decode_event(HEAD + '"hold","request":1,"rule":"r"}').body == Hold(1, "r", took=0)
 
 
 @given(data=st.data())

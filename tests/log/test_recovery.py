@@ -67,6 +67,17 @@ def test_of_a_file_that_is_sound_nothing_is_missing(sound: Path, tmp_path: Path)
     assert [each.title for each in said][:3] == [f"title of {name}" for name in SESSIONS]
 
 
+def test_in_place_of_a_lost_first_event_stands_that_it_is_lost(tmp_path: Path) -> None:
+    damaged = tmp_path / "workbench.db"
+    with Store.open(damaged) as store:
+        store.create([UserMessage("first"), AssistantMessage("second")], id="short").close()
+    _, second = content(damaged)["short"]
+    damaged.write_bytes(damaged.read_bytes().replace(b'"content":"first"', b'"content":"first!'))
+    first, left = recovered(damaged, tmp_path)[0]["short"]
+    assert isinstance(first.body, Failure)
+    assert left == second
+
+
 def header(data: bytes) -> bytes:
     return random.Random(1).randbytes(100) + data[100:]
 

@@ -164,8 +164,10 @@ def test_joining_neighbours_never_changes_what_was_said(found: list[ReplyPart]) 
 
 
 def test_neighbours_of_one_kind_are_joined() -> None:
+    thoughts = [ThinkingPiece("h"), ThinkingPiece("m")]
     fragments = [CallPiece(0, "x", "f", "{"), CallPiece(0, "", "", "}")]
-    assert coalesce_parts([TextPiece("a"), TextPiece("b"), *fragments, ReplyFinished("stop")]) == [
+    assert coalesce_parts([*thoughts, TextPiece("a"), TextPiece("b"), *fragments, ReplyFinished("stop")]) == [
+        ThinkingPiece("hm"),
         TextPiece("ab"),
         CallPiece(0, "x", "f", "{}"),
         ReplyFinished("stop"),

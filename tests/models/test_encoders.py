@@ -177,7 +177,7 @@ def test_tiktoken_takes_over_where_splintr_cannot_be_used(
         monkeypatch.setitem(encoders.TRIAL_IDS, tokenizer, sha256(b"").hexdigest())
     encoder = encoders.load_encoder(tokenizer)
     assert type(encoder) is encoders.PairEncoder
-    text = "what the model sees 好 😀"
+    text = "what the model sees 好 😀 ﬁne"
     assert encoder.size(text) == len(reference[tokenizer](text)) == len(encoder.ends(text))
     assert fresh(tokenizer).count(text).exact
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from multidict import CIMultiDict
 
 from proxy.test_server import ASK, WHOLE, proxy
 from proxy.test_websockets import serving
 from support.provider import Answer, Provider
+from workbench.proxy.headers import sendable_headers
 
 JSON = "application/json"
 
@@ -48,6 +50,11 @@ async def test_headers_that_connection_names_and_those_with_the_token_are_not_se
         assert got["x-kept"] == "c"
         assert not {"x-secret", "x-other", "referer", "x-page"} & {*got}
         assert token not in str(got)
+
+
+def test_headers_are_sent_without_control_characters_whichever_has_them() -> None:
+    headers = CIMultiDict({"X-One": "a\x1bb", "X-Two": "c"})
+    assert sendable_headers(headers) == CIMultiDict({"X-One": "a b", "X-Two": "c"})
 
 
 @pytest.mark.parametrize("reason", [b"O\x1b[31mK", b"", b"a\x07\x08b", b"\xc3\xa9\xff"])

@@ -327,6 +327,16 @@ def test_sizes_up_to_the_largest_are_read_and_others_are_none(tmp_path: Path, mo
                 assert _read(written.folder) == found
 
 
+def test_no_link_is_followed_to_a_journal(tmp_path: Path) -> None:
+    written = Journal(tmp_path)
+    written.append((NotedRecord("s", "k", 1), [b"12345"]))
+    written.close()
+    [file] = written.folder.iterdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / file.name).symlink_to(file)
+    assert [_read(folder) for folder in (written.folder, tmp_path / "other")] == [[b"12345"], []]
+
+
 def test_a_disk_that_is_full_leaves_whole_records(tmp_path: Path) -> None:
     import resource
 

@@ -143,4 +143,6 @@ def test_a_fault_that_refuses_carries_its_numbers() -> None:
     busy = refusal_for(Fault.parse("status 529"), 1)
     assert busy is not None
     assert busy.wait == 1
+    refused = [refusal_for(Fault.parse(kind), 1) for kind in ("policy", "quota")]
+    assert [each and (each.status, each.wait) for each in refused] == [(400, None), (429, None)]
     assert refusal_for(Fault.parse("cut"), 1) is None

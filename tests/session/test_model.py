@@ -170,6 +170,13 @@ async def test_the_context_is_seen_as_it_was(services: Services, monkeypatch: py
         assert on.shown.at is None
 
 
+async def test_a_compaction_that_does_not_run_cannot_be_stopped(services: Services) -> None:
+    async with opened(services) as on:
+        on.model.stop_compacting()
+        await on.settled()
+        assert "no compaction is running" in on.told
+
+
 async def test_the_last_draft_is_counted(services: Services) -> None:
     async with opened(services) as on:
         for text in ("h", "he", "hello " * 100):

@@ -105,7 +105,7 @@ def test_a_report_stands_behind_the_last_message_of_its_call() -> None:
         AssistantMessage("Two.", "c1", model=MODEL),
         report(50),
     ]
-    assert read(said("look"), reply("c1", "One."), used("c1", 50))[1:] == [
+    assert read(said("look"), reply("c1", "One."), used("c1", 50), said("on"))[1:3] == [
         AssistantMessage("One.", "c1", model=MODEL),
         report(50),
     ]

@@ -191,8 +191,6 @@ class _Reader:
         call = text_in(used, "apiCallId")
         self._lost()
         self._reports[call] = used
-        if call == self._reply:
-            self._close()
 
     def _lost(self) -> None:
         """Reports without a reply."""
