@@ -37,7 +37,7 @@ QUIET = 40
 """Seconds of a processor without a word that tests always have, whatever they took without a fault."""
 FIRST = 40
 """Tests that are asked first, of those that reach a fault."""
-LONGEST = 180
+LONGEST = 60
 """Seconds that the others may take: the nearest files, and tests further away."""
 SHARE = 0.9
 """Of the faults that have to be noticed."""
@@ -202,18 +202,16 @@ class _Trial:
     def _rounds(
         self, mutant: CodeMutant, reached: ReachedTests | None, folders: Mapping[str, list[str]]
     ) -> list[list[str]]:
-        """Which tests to ask first, and which then: a few of the nearest files, a few of others, many."""
+        """Which tests to ask first, and which then: a few of the nearest files and of others, many."""
         near = self._nearest.of(mutant.file)
         if reached is None:
             return [[*near, *self._nearest.of_room(mutant.file)]]
         files = {file for theirs in folders.values() for file in theirs}
         near = [each for each in near if each in files]
         tests = [each for each in reached.in_order(mutant, near) if each.partition("::")[0] in files]
-        nearest, others = list[str](), list[str]()
-        for each in tests[:FIRST]:
-            (nearest if each.partition("::")[0] in near else others).append(each)
+        first = sorted(tests[:FIRST], key=lambda each: each.partition("::")[0] not in near)
         further = [each for each in tests[FIRST : 10 * FIRST] if each.partition("::")[0] not in near]
-        return [nearest, others, reached.within([*near, *further], LONGEST)]
+        return [first, reached.within([*near, *further], LONGEST)]
 
     def _end(self, mutant: CodeMutant, asked: list[str], reached: ReachedTests | None) -> KeptFate:
         """What became of a fault when these tests were asked, now or before."""

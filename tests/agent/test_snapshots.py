@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agent import private_git, snapshots
-from workbench.agent.private_git import SnapshotFailed
+from workbench.agent.private_git import Git, SnapshotFailed
 from workbench.agent.snapshots import (
     SnapshotDifference,
     compare_snapshot,
@@ -342,6 +342,11 @@ async def test_what_git_says_is_reported(repo: Path, monkeypatch: pytest.MonkeyP
     put(repo / ".git/config", "[broken")
     with pytest.raises(SnapshotFailed, match=r"git rev-parse failed: .*bad config"):
         await take_snapshot(repo)
+
+
+async def test_a_command_that_fails_is_named(repo: Path) -> None:
+    with pytest.raises(SnapshotFailed, match=r": git rev-list failed: "):
+        await Git(repo).output_of("rev-list", "nowhere")
 
 
 async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path) -> None:

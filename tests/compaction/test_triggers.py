@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +15,7 @@ from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, planned, preset, turns, words
 from workbench.compaction.record import read_record
-from workbench.compaction.triggers import check_triggers, compacts_at, measure_size, size_limit
+from workbench.compaction.triggers import check_triggers, compacts_at, exact_percent, measure_size, size_limit
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy
@@ -226,3 +227,7 @@ def test_sliding_also_has_an_absolute_number_of_tokens(tokens: int, fired: bool)
     check = look(sized(tokens, 2_000_000), turns(1), preset("sliding").compaction)["tokens"]
     assert check.fired == fired
     assert check.why == f"{tokens:,} tokens {'>' if fired else '<='} 700,000 (events since the beginning)"
+
+
+def test_a_share_without_an_end_has_six_digits() -> None:
+    assert [exact_percent(Fraction(1, part)) for part in (8, 11, 32)] == ["12.5 %", "9.090909 %", "3.125 %"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 
@@ -54,6 +55,11 @@ def test_a_row_with_a_kind_that_no_file_has_is_left_out(file: Path, kind: int) -
 )
 def test_a_number_has_up_to_nine_bytes_and_the_ninth_counts_in_full(data: bytes, value: int) -> None:
     assert _varint(b"-" + data + b"-", 1) == (value, 1 + len(data))
+
+
+def test_where_the_file_does_not_say_it_the_log_says_how_large_pages_are() -> None:
+    log = struct.pack(">IIIIIIII", 0x377F0682, 3_007_000, 1024, 0, 7, 7, 0, 0)
+    assert Pages(memoryview(bytes(4096)), memoryview(log)).size == 1024
 
 
 def test_the_pages_of_deleted_rows_are_known(file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import subprocess
 from pathlib import Path
 
@@ -67,6 +68,16 @@ def test_the_command_sends_spans_and_ends_with_the_last_one(tmp_path: Path) -> N
         bodies = [event.body for event in store.session(info.id, write=False).events()]
     assert talk(bodies)[0] == UserMessage("hello there")
     assert [body.content for body in bodies if isinstance(body, AssistantMessage)] == [answer]
+
+
+def test_what_goes_wrong_with_spans_is_told_once(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sender = SpanSender("http://127.0.0.1:9/v1/traces")
+    logging.getLogger("opentelemetry").warning("nobody is there")
+    sender.close()
+    assert capfd.readouterr().err.count("nobody is there") == 1
+    assert caplog.records == [], "no other handler hears of it"
 
 
 async def test_a_collector_that_is_gone_is_reported_once_and_requests_are_recorded(

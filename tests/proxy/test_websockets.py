@@ -18,6 +18,7 @@ from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
 from workbench.proxy import websockets
 from workbench.proxy.frame_texts import response_in
+from workbench.proxy.frames import FRAME, SocketRequest
 from workbench.sources.source import number_events
 from workbench.wire.requests import RequestBodies
 
@@ -105,6 +106,16 @@ async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) ->
 def test_an_error_has_its_status_or_that_of_any_fault(status: object, told: int) -> None:
     failed = {"type": "error", "status": status, "error": {"message": "no"}}
     assert response_in([json.dumps(failed)]) == (failed, told)
+
+
+def test_an_answer_of_the_largest_size_is_kept_and_of_a_larger_one_only_its_end() -> None:
+    end = json.dumps({"type": "response.completed"})
+    largest = 2 * FRAME + len("x" * 9 + end)
+    for most, kept, is_lost in ((largest, ["x" * 9, end], False), (largest - 1, [end], True)):
+        asked = SocketRequest("")
+        for frame in ("x" * 9, end):
+            asked.keep_frame(frame, most)
+        assert (asked.frames, bool(asked.lost)) == (kept, is_lost)
 
 
 @pytest.mark.parametrize(("known", "chosen"), [(["two"], "two"), ([], None)])

@@ -31,7 +31,7 @@ from workbench.usage.usage_table import (
     total_row,
     week_of,
 )
-from workbench.usage.usage_windows import HOUR, LENGTH
+from workbench.usage.usage_windows import HOUR, LENGTH, hour_end
 
 
 @pytest.fixture
@@ -203,6 +203,10 @@ def test_days_are_those_of_the_users_time_zone_and_weeks_begin_on_mondays() -> N
     assert week_of("2026-11-16") == "2026-11-16"
     assert chosen_buckets(found.buckets, since=day.isoformat()) == found.buckets
     assert chosen_buckets(found.buckets, since="2999-01-01") == []
+
+
+def test_an_hour_ends_with_its_last_moment() -> None:
+    assert [hour_end(at) for at in (HOUR, HOUR + 1, 2 * HOUR)] == [HOUR, 2 * HOUR, 2 * HOUR]
 
 
 MINUTES = st.integers(0, 4 * 24 * 60) | st.integers(0, 4 * 24).map(lambda hour: 60 * hour)

@@ -70,7 +70,7 @@ def test_what_several_words_find_is_there_once(folder: Path) -> None:
 def test_a_file_that_is_named_again_is_there_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(folder / "b.json")
     assert len(refs(str(folder), file)) == len(refs(str(folder)))
-    assert refs(file, f"{folder}/deep/../b.json", file) == [file]
+    assert refs(file, file, f"{folder}/deep/../b.json") == [file], "as it was named first"
     assert refs(f"{file}#1", f"{file}#2", f"{file}#1") == [f"{file}#1", f"{file}#2"]
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{file}\n{file}\n"))
     assert refs("-") == [file]
