@@ -327,6 +327,15 @@ def test_sizes_up_to_the_largest_are_read_and_others_are_none(tmp_path: Path, mo
                 assert _read(written.folder) == found
 
 
+def test_only_the_newest_file_of_a_journal_is_open(tmp_path: Path) -> None:
+    written = Journal(tmp_path, segment=1)
+    for number in range(3):
+        written.append((NotedRecord("s", "k", number), [b"12345"]))
+    *_, newest = sorted(written.folder.iterdir())
+    assert [each.path for each in psutil.Process().open_files() if tmp_path in Path(each.path).parents] == [str(newest)]
+    written.close()
+
+
 def test_no_link_is_followed_to_a_journal(tmp_path: Path) -> None:
     written = Journal(tmp_path)
     written.append((NotedRecord("s", "k", 1), [b"12345"]))

@@ -19,7 +19,7 @@ from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.sessions import ProxySessions, ReceivedAnswer, SentRequest
 from workbench.sources.options import Options
-from workbench.sources.replay_answers import ReplayAnswer, answer_difference, marked_lines
+from workbench.sources.replay_answers import ReplayAnswer, answer_difference, answer_figures, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
 from workbench.wire.dialects import DIALECTS
@@ -223,6 +223,11 @@ async def test_calls_in_an_answer_are_lines_and_streams_are_read(services: Servi
     assert made.calls == (("Read", '{"file_path": "a.py"}'),)
     assert made.lines == ["→ Read a.py"]
     assert (made.prompt, made.completion) == (9, 3)
+
+
+def test_the_last_figure_of_an_answer_is_its_problem_or_its_calls() -> None:
+    answers = (ReplayAnswer("m"), ReplayAnswer("m", calls=(("ls", "{}"),)), ReplayAnswer("m", problem="too slow"))
+    assert [answer_figures(each, None)[-1] for each in answers] == [("", ""), ("", "1 call"), ("", "too slow")]
 
 
 async def test_the_rehearsal_model_costs_nothing_and_needs_no_key(services: Services) -> None:

@@ -117,6 +117,15 @@ def test_what_began_as_a_fork_is_not_counted_in_the_session(tmp_path: Path) -> N
     assert [each[2] for each in requests(agent)] == [303]
 
 
+def test_a_broken_line_of_a_sub_agent_is_told(tmp_path: Path) -> None:
+    path = put(tmp_path, sub_agent("a", "p", 3))
+    [file] = [each for each in tmp_path.iterdir() if each != path]
+    file.write_text(file.read_text("utf-8") + "{broken\n", "utf-8")
+    for bodies in read(path):
+        [told] = [body.message for body in bodies if isinstance(body, Failure)]
+        assert f"{file.name}: line 6" in told
+
+
 def test_no_link_out_of_the_folder_is_followed(tmp_path: Path) -> None:
     folder = tmp_path / "15"
     folder.mkdir()

@@ -152,6 +152,11 @@ def test_the_report_stands_behind_its_reply() -> None:
     assert isinstance(found[at - 1], ToolCall)
 
 
+def test_a_reply_that_the_next_line_ends_is_a_whole_one() -> None:
+    *begun, _ = answer(1, "Done.")
+    assert talk(read(said("look"), *begun)) == [UserMessage("look"), AssistantMessage("Done.", "r1", model="k2")]
+
+
 def test_system_prompt_and_tools_are_in_their_slots() -> None:
     found = read(said("look"), *answer(1, "Done."))
     wrapped = json.dumps({"type": "function", "function": TOOL})

@@ -174,13 +174,14 @@ def test_files_are_parts_and_what_stands_beside_them_as_text_is_not_sent_twice(t
     assert found[4] == ToolResult("c1", (TextPart("seen"), shown), "read")
 
 
-def test_a_result_that_was_cleared_was_whole_until_then(tmp_path: Path) -> None:
-    old = tool("c1", status="completed", output="x" * 99, time={"end": START + 1100, "compacted": START + 2500})
+@pytest.mark.parametrize("then", [START + 2500, START + 3000])
+def test_a_result_that_was_cleared_was_whole_until_then(tmp_path: Path, then: int) -> None:
+    old = tool("c1", status="completed", output="x" * 99, time={"end": START + 1100, "compacted": then})
     found = read(tmp_path, user(text("a")), reply(old, finish(7)), user(text("b")), user(text("c")))
     assert [type(body).__name__ for body in found[-4:]] == ["ToolResult", "UserMessage", "Override", "UserMessage"]
     seq = found.index(ToolResult("c1", "x" * 99, "read")) + 1
     assert found[-2] == Override("mask", seq, seq, "cleared by opencode to make room", OLD_RESULT)
-    assert found.times[-2] == START + 2500
+    assert found.times[-2] == then
 
 
 @pytest.mark.parametrize(("tail", "last"), [({}, 6), ({"tail_start_id": "m2"}, 5)])

@@ -64,6 +64,13 @@ def test_a_reply_of_several_lines_counts_once_and_its_last_report_counts(tmp_pat
     assert (session.agent, session.session, session.folder) == ("Claude Code", "s1", "/srv/bakery")
 
 
+@pytest.mark.parametrize("used", [{"prompt": 1}, {"out": 1}, {"cached": 1}, {"written": 1}, {}])
+def test_a_report_of_one_token_counts_and_of_none_it_does_not(used: dict[str, int], tmp_path: Path) -> None:
+    reply = claude_reply("m2", 2, **{"prompt": 0, "out": 0, **used})
+    [session] = read(write_claude(tmp_path, "s1", [claude_reply("m1", 1, 10, 1), reply])).sessions
+    assert len(session.requests) == 1 + len(used)
+
+
 def test_what_is_no_answer_of_a_model_does_not_count(tmp_path: Path) -> None:
     lines = [
         claude_reply("m1", 1, 10, 1),

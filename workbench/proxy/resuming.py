@@ -111,7 +111,7 @@ class _Resumed(LiveConversation):
         for message in talk:
             at = len(self.builder.bodies)
             self.reader.message(message)
-            summary = places[_name(Compaction(1, 1, texts_of(message)))]
+            summary = places[Compaction, texts_of(message)]
             made = [summary] if summary else [places[_name(body)] for body in self.builder.bodies[at:]]
             seqs = [place.popleft() for place in made if place]
             found.append(EventSpan(min(seqs), max(seqs)) if seqs and len(seqs) == len(made) else _NOWHERE)
