@@ -24,6 +24,13 @@ def test_plain_words_and_numbers_are_left_out() -> None:
     assert fact_words.odd_words("The tests ran at 12:30, and src/app.py failed.\n") == {"src/app.py", ""}
 
 
+def test_a_name_is_found_by_its_parts_too() -> None:
+    assert fact_words.word_parts(["Context.load_policy", "(key=value)"]) == {
+        *("context.load_policy", "context", "load_policy"),
+        *("key=value", "key", "value"),
+    }
+
+
 @pytest.mark.parametrize("piece", ["a", "1", ".", " ", "a.", "a ", "a. ", "1:", "aA", ")", "_ "])
 def test_a_megabyte_of_one_thing_does_not_take_for_ever(piece: str) -> None:
     """A pattern that goes back over what it read would take hours here, not the suite's time limit."""

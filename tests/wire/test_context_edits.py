@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.context.control import NO_DECISION, apply_override
-from workbench.log.events import Compaction, Event, ToolResult, UserMessage
+from workbench.log.events import Compaction, Event, Reasoning, ToolResult, UserMessage
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits, applied_edits
 from workbench.wire.dialects import from_stream, read_answer, read_request
 from workbench.wire.responses import SEALED
@@ -29,6 +29,14 @@ def test_in_each_request_the_oldest_results_are_cleared_and_no_others(steps: lis
             apply_override(overrides, Event(seq, "e", 0, decided))
         masked = [each for each in results if overrides.get(each, NO_DECISION).masked]
         assert masked == results[:count]
+
+
+def test_the_oldest_thinking_is_cleared_reply_by_reply() -> None:
+    clearing = ProviderClearing()
+    for seq, reply in enumerate(("r1", "r1", "r2"), 1):
+        clearing.add_event(seq, Reasoning(f"thought {seq}", reply))
+    made = clearing.decisions(ProviderEdits(replies=1))
+    assert [(each.action, each.first) for each in made] == [("exclude", 1), ("exclude", 2)]
 
 
 def test_what_a_compaction_replaced_is_not_counted() -> None:
