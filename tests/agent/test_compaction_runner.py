@@ -90,6 +90,19 @@ async def test_undoing_it_gives_the_plan_from_before(session: Session, project: 
     assert (render_messages(made.plan), made.plan.totals) == before
 
 
+async def test_in_the_cool_down_after_a_compaction_nobody_is_asked(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
+    session.append(*talk(17))
+    user = User(True)
+    made = agent(session, project, gateway, **FULL, means={"ask_first": user})
+    assert bodies(await settled(made), Compaction)
+    made.append(AssistantMessage(words(6_500), "long"))
+    assert made.plan.totals.tokens > 0.8 * FULL["window"]
+    assert await settled(made) == []
+    assert len(user.asked) == 1
+
+
 async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
     session: Session, project: Path, gateway: Gateway
 ) -> None:

@@ -20,6 +20,7 @@ from traces.format_samples import SAMPLES
 from workbench.live import finder, heads
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.heads import HEAD, read_head
+from workbench.live.homes import session_files
 from workbench.sources.services import Services
 
 WORK = "/srv/bakery"
@@ -369,6 +370,12 @@ def test_sessions_of_more_agents_are_found_and_can_be_opened(
     [session] = found(tmp_path)
     assert session.agent == agent
     assert services.source(session.ref).events
+
+
+def test_only_the_first_sign_of_a_home_is_one(tmp_path: Path) -> None:
+    put(tmp_path / "runs~old/1.jsonl", "{}")
+    files = session_files({"HOME": str(tmp_path)}, "", ["~/runs~old/*.jsonl"])
+    assert [path for _, path in files] == [str(tmp_path / "runs~old/1.jsonl")]
 
 
 def test_a_session_of_cursor_is_called_by_what_the_user_asked(tmp_path: Path) -> None:

@@ -281,15 +281,35 @@ async def test_who_waits_for_a_stream_is_told_that_somebody_is_there(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_provider_that_is_not_there_is_told_inside_the_stream(tmp_path: Path) -> None:
+async def test_who_waits_for_no_stream_gets_nothing_before_the_answer(tmp_path: Path) -> None:
+    busy = Answer(status=429, body=b"{}", content_type="application/json")
+    async with Provider(busy) as provider, proxy(tmp_path, provider.url, "every") as running:
+        asking = running.ask(ASK)
+        await running.detail()
+        await running.let_go("as_it_was")
+        assert await asking == (429, b"{}")
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("path", "body", "error"),
+    [
+        ("/v1/messages", claude(user("hello"), stream=True), b'"type":"api_error"'),
+        ("/v1/responses", {**RESPONSES, "stream": True}, b'"status":502'),
+    ],
+)
+async def test_a_provider_that_is_not_there_is_told_inside_the_stream(
+    tmp_path: Path, path: str, body: dict[str, Any], error: bytes
+) -> None:
     async with (
         proxy(tmp_path, "http://127.0.0.1:9", "every") as running,
-        running.client.post(f"{running.address}/v1/messages", json=claude(user("hello"), stream=True)) as came,
+        running.client.post(f"{running.address}{path}", json=body) as came,
     ):
         await came.content.readuntil(b"\n\n")
         await running.let_go("as_it_was")
         said = await came.read()
         assert b"event: error" in said
+        assert error in said
         assert b"cannot be reached" in said
 
 

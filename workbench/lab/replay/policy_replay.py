@@ -169,9 +169,10 @@ class PolicyReplay:
     def _note_recorded(self, event: Event, number: int) -> None:
         assert isinstance(event.body, Compaction)
         meta = event.body.meta
-        sizes = [meta.get(name) if isinstance(meta.get(name), int) else 0 for name in ("tokens_before", "tokens_after")]
+        sizes = (meta.get(name, 0) for name in ("tokens_before", "tokens_after"))
+        before, after = (size if isinstance(size, int) else 0 for size in sizes)
         made_by = read_details(meta).made_by or ""
-        self._compactions.append(LabCompaction(number, sizes[0] or 0, sizes[1] or 0, 0, 0.0, made_by))
+        self._compactions.append(LabCompaction(number, before, after, 0, 0.0, made_by))
 
     def _compacted(self, step: PlanStep, number: int, *, turn_over: bool) -> PlanStep:
         made = self._compactor.compact_if_due(step.outline, turn_over=turn_over)
