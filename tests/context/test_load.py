@@ -23,6 +23,7 @@ from workbench.context.load import (
 )
 from workbench.context.policy import NO_LIMIT
 from workbench.context.policy_files import policy_path
+from workbench.context.policy_text import policy_text
 
 
 def load(ref: str | None = None, *sets: str, folder: Path = Path("no-such-folder"), **rest: Any) -> LoadedPolicy:
@@ -380,3 +381,9 @@ def test_the_name_of_a_policy_is_a_plain_word_and_no_presets() -> None:
             policy_path(name)
     with pytest.raises(WrongCall, match="is a preset"):
         policy_path("layers")
+
+
+def test_a_policy_that_is_written_as_text_reads_back_with_its_knobs(tmp_path: Path) -> None:
+    knobs = {"masking.keep_last": 3, "instructions.root_markers": (".git", ".hg")}
+    made = load_policy(str(write(tmp_path / "mine.toml", policy_text("layers", knobs)))).policy
+    assert (made.masking.keep_last, made.instructions.root_markers) == (3, (".git", ".hg"))

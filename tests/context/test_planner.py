@@ -22,6 +22,7 @@ from workbench.log.events import (
     Body,
     Compaction,
     Event,
+    Failure,
     KeptEvent,
     Override,
     OverrideAction,
@@ -213,3 +214,8 @@ def test_the_result_that_a_summarised_call_never_had_costs_nothing() -> None:
     [missing] = [item for item in planned(log, preset("confirm")).items if item.id.endswith(".result")]
     assert (missing.state, missing.tokens, missing.edits[-1].after) == ("summarised", 0, 0)
     assert missing.why == "left out with its call"
+
+
+def test_nothing_is_counted_exactly() -> None:
+    aside = planned([UserMessage("hello"), Failure("model", "too slow")], preset("layers")).items[-1]
+    assert (aside.state, aside.tokens, aside.exact) == ("aside", 0, True)

@@ -20,7 +20,7 @@ from support.judged import (
 from workbench.judge.budget import Spending
 from workbench.judge.judgement import Judgement, JudgeTask, judgement_of
 from workbench.judge.record_file import JudgeRecord
-from workbench.judge.report import report_judgement
+from workbench.judge.report import judgement_json, report_judgement
 from workbench.judge.requests import PROBES, judge_prompt
 from workbench.judge.runner import JudgeEnd, JudgeRun
 from workbench.judge.values import HAND, KINDS, Grade, ProbeKind
@@ -92,6 +92,12 @@ async def test_a_summary_without_one_kind_is_judged_so(record: JudgeRecord, hole
     # A file, a command or an error that another kind's line repeats may still be known: the others lose nothing.
     assert {kind: score for kind, score in found.items() if kind != hole} == {k: 1.0 for k in KINDS if k != hole}
     assert judgement.best() == judgement.contexts[0]
+
+
+async def test_a_grade_by_rule_names_no_prompt_in_json(record: JudgeRecord) -> None:
+    judgement, end = await run(judge_task(SOURCE, [after_summary(SOURCE, "perfect", summary_without())]), record)
+    [context] = judgement_json(judgement, end, record, "made")["contexts"]
+    assert {(each["grade"]["by"], each["grade"]["prompt"]) for each in context["answers"]} == {("rule", None)}
 
 
 async def test_a_summary_that_gives_orders_gets_no_better(record: JudgeRecord) -> None:

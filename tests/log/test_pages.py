@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
         db.execute(f"CREATE TABLE kinds ({', '.join(f'c{number}' for number in range(len(VALUES)))})")
         db.execute(f"INSERT INTO kinds VALUES ({', '.join('?' * len(VALUES))})", VALUES)
         db.execute("CREATE TABLE pairs (a, b)")
-        db.execute("INSERT INTO pairs VALUES (5, 'x')")
+        db.execute("INSERT INTO pairs VALUES (5, 'x'), (7, 'z')")
     return path
 
 

@@ -254,3 +254,10 @@ def test_a_failure_of_our_own_is_found_under_what_was_made_of_it() -> None:
     circle = odd("A", "x")
     circle.__context__ = odd("B", "y", original_exception=circle)
     assert diagnose(circle).category == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("ContentPolicyViolationError", "no"), ("BadRequestError", "Rejected by our safety system")]
+)
+def test_contents_are_refused_by_the_name_of_an_error_or_by_its_words(name: str, words: str) -> None:
+    assert diagnose(odd(name, words, status_code=400)).category == "refused_content"

@@ -236,3 +236,13 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
             response = {"id": earlier, "output": [said]}
             frames.from_provider(json.dumps({"type": "response.completed", "response": response}))
         client = [*client, said]
+
+
+async def test_a_breakpoint_that_breaks_holds_no_socket_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("workbench.proxy.gate.items_in", None)
+    async with connected(tmp_path, Socket(answer("r1", DONE)), "every") as (_, socket):
+        await socket.send_str(json.dumps(WHOLE))
+        assert (await done(socket))["type"] == "response.completed"
+    assert [record.message for record in caplog.records] == ["breakpoints could not be looked at"]

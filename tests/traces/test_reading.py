@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import passing_values, read_json, whole_lines
+from workbench.traces.reading import passing_values, read_json, read_transcript_text, whole_lines
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -66,3 +67,8 @@ def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first
 )
 def test_an_unfinished_last_line_is_left_out_unless_all_is_one_value(written: bytes, whole: bytes) -> None:
     assert whole_lines(written) == whole
+
+
+def test_a_file_that_is_not_there_is_told_in_a_few_words(tmp_path: Path) -> None:
+    with pytest.raises(WrongCall, match=r"gone\.json: cannot be read: No such file or directory$"):
+        read_transcript_text(str(tmp_path / "gone.json"))

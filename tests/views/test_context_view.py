@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from support import logs
-from support.talk import iteration, words
+from support.talk import iteration, planned, preset, words
 from tui.inspector.host import Model, setup, talk
 from workbench.context.items import State
 from workbench.log.events import (
@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.sources.requests import RequestMarks
-from workbench.views.context_view import LogQueries, merge_overrides
+from workbench.views.context_view import ContextView, LogQueries, merge_overrides
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
@@ -57,6 +57,12 @@ def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> 
 def test_tokens_are_cut_by_the_tokenizer_that_counts() -> None:
     made = setup()
     assert LogQueries([], made).spans(words(5)) == ["alpha", " alpha", " alpha", " alpha", " alpha"]
+
+
+def test_what_the_provider_counts_beside_our_own_rows_is_not_explained() -> None:
+    shown = ContextView(planned([UserMessage("hello")], preset("layers")), "layers", "", 1)
+    assert shown.plan.unattributed == 0
+    assert shown.rest == "counted by the provider, but not here"
 
 
 def test_neighbours_become_one_override() -> None:
