@@ -15,7 +15,7 @@ from workbench.context.budget import Limits
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
-from workbench.context.policy import MaskingPolicy, Policy
+from workbench.context.policy import HistoryPolicy, MaskingPolicy, Policy
 from workbench.context.steps import PlanStep, PlanSteps
 from workbench.log.events import Body, Compaction, Event, UserMessage
 from workbench.models.framing import REPLY_PRIMING
@@ -110,6 +110,15 @@ def test_what_a_compaction_covers_is_told_once() -> None:
     last = followed(log, Policy())[-1]
     assert [(change.cell.seq, change.after) for change in last.changes] == [(seq, "summarised") for seq in range(1, 5)]
     assert last.same == 0
+
+
+def test_of_a_cut_turn_two_requests_share_what_the_user_asked_and_not_what_came_after() -> None:
+    calls = [each for number in range(9) for each in iteration(f"c{number}", words(200))]
+    policy = Policy(history=HistoryPolicy("fit", 900, notice=False))
+    found = followed([UserMessage("ask"), *calls, *turns(9, 100)], policy)
+    for before, step in pairwise(found):
+        least, most = shared(before.plan, step.plan)
+        assert least <= step.same <= most
 
 
 def test_the_message_that_opens_a_cut_turn_leaves_with_the_last_of_it() -> None:

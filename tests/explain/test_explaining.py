@@ -105,6 +105,7 @@ async def test_what_was_planted_is_found_with_few_requests(
     assert found.sent == len(provider.bodies)
     if method == "halving":
         assert found.sent < (3 + len(found.effects))  # leaving out one at a time, which misses either of two
+    assert [each for each in found.effects if each.drop is not None] == [], "no answer said how likely it is"
     assert found.is_recorded
     assert 0 < found.seconds <= time.monotonic() - began
     assert found.cost == pytest.approx(found.sent * 0.001)

@@ -15,6 +15,7 @@ from workbench.log.events import (
     Reasoning,
     Setting,
     SlotContent,
+    TextPart,
     ToolCall,
     ToolResult,
     Usage,
@@ -242,6 +243,12 @@ def test_vercel_s_ai_sdk_has_messages_of_its_own() -> None:
         ToolCall("d", "ls", '{"path": "a"}', "r2"),
         ToolResult("d", "y", "ls"),
     ]
+
+
+def test_a_message_of_several_texts_has_all_of_them() -> None:
+    asked = json.dumps([parts("user", text("look"), text("and hurry"))])
+    bodies = read(span(1, {**CHAT, "gen_ai.input.messages": asked}))
+    assert UserMessage((TextPart("look"), TextPart("and hurry"))) in bodies
 
 
 def test_spans_without_any_messages_are_refused_in_words() -> None:
