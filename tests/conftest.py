@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from _pytest.unraisableexception import gc_collect_iterations_key
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
@@ -43,9 +45,13 @@ TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "must support Python 3.11"},
 ]
 
+HUNG = 900
+"""Seconds after which the tests of a file are taken for stuck."""
 ONE_AUTHORITY = Path(__file__).parent / "support" / "one_authority.pem"
 NUMBERS = count()
 """Of the folders of this process's tests."""
+WATCHED: dict[str, Path] = {}
+"""The file whose tests run."""
 CASES_COUNTED: set[str] = set()
 """Tests of the screen, of each of which this process has counted a case."""
 
@@ -70,6 +76,38 @@ def pytest_configure(config: pytest.Config) -> None:
     for each in config.args:
         if not (config.invocation_params.dir / each.partition("::")[0]).exists():
             raise pytest.UsageError(f"file or directory not found: {each}")
+    if hasattr(config, "workerinput") and not (config.getoption("durations") or config.getoption("xmlpath")):
+        _send_less(config)
+
+
+def _send_less(config: pytest.Config) -> None:
+    """Have a process of xdist send two messages for a test that passes, not six, which take a millisecond.
+
+    The others say that it begins and ends, and that what stands around it passed: nobody prints that.
+    """
+    named = {type(each).__name__: each for each in config.pluginmanager.get_plugins()}
+    worker = named["WorkerInteractor"]  # of a module without a name
+    send = worker.sendevent
+
+    def sendevent(name: str, **told: Any) -> None:
+        report = told.get("data", {})
+        passed_around = name == "testreport" and report["when"] != "call" and report["outcome"] == "passed"
+        if not (passed_around or name in ("logstart", "logfinish")):
+            send(name, **told)
+
+    worker.sendevent = sendevent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Print where a hung test stands. Pytest starts and ends a thread in every test for that; here it is one a file."""
+    if item.path != WATCHED.get("file"):
+        WATCHED["file"] = item.path
+        faulthandler.dump_traceback_later(HUNG, file=item.config.stash[fault_handler_stderr_fd_key])
+
+
+def pytest_sessionfinish() -> None:
+    faulthandler.cancel_dump_traceback_later()
 
 
 class WholeFiles(LoadGroupScheduling):  # type: ignore[misc]
@@ -103,26 +141,27 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
 
 
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test has a config and a data folder of its own, and no knobs from the environment."""
+@pytest.fixture(scope="session", autouse=True)
+def no_knobs() -> None:
+    """None from the tester's environment."""
     for name in [name for name in os.environ if name.startswith("WORKBENCH_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("WORKBENCH_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))  # other agents' sessions are looked for there
+        del os.environ[name]
 
 
-@pytest.fixture(autouse=True)
-def one_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def one_authority() -> Iterator[None]:
     """One certificate is trusted: to load all of a system's takes a process a seventh of a second."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(ONE_AUTHORITY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(ONE_AUTHORITY))
+        yield
 
 
 @pytest.fixture(autouse=True)
-def own_plugin_problems() -> Iterator[None]:
-    """A test hears of no plug-in that was broken in another one."""
+def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every test has a config and a data folder of its own, and hears of no plug-in that was broken in another one."""
+    for name in ("config", "data", "cache"):
+        monkeypatch.setenv(f"WORKBENCH_{name.upper()}_DIR", f"{tmp_path}/{name}")
+    monkeypatch.setenv("HOME", f"{tmp_path}/home")  # other agents' sessions are looked for there
     yield
     vars(PROBLEMS).update(vars(PluginProblems()))
 

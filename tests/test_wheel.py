@@ -45,7 +45,7 @@ for command in (["policies"], ["tokens", sys.argv[1]], ["lab", sys.argv[1], "--p
 REPOSITORY = "https://example.org/someone/workbench"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_authority() -> None:
     """A package index is asked here: what the user trusts is trusted."""
 
