@@ -9,22 +9,16 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.judged import COMMANDS, DECISIONS, ERROR, RECALL, STEPS, judged_work
+from support.judged import COMMANDS, DECISIONS, ERROR, RECALL, STEPS, judged_work, usual_work
 from support.logs import logs
 from workbench.judge.choosing import choose_probes, evenly_spread, quotas
-from workbench.judge.contexts import JudgedSource
 from workbench.judge.rule_probes import BLANK, FAILED_COMMANDS, OPEN_TASKS, halves, probes_by_rule
 from workbench.judge.values import KINDS, Probe
 
 
 @cache
-def source() -> JudgedSource:
-    return judged_work()
-
-
-@cache
 def probes() -> Sequence[Probe]:
-    return probes_by_rule(source().items)
+    return probes_by_rule(usual_work().items)
 
 
 def by_question() -> dict[str, Probe]:
@@ -61,7 +55,7 @@ def test_the_open_tasks_and_what_failed_are_what_comes_next() -> None:
 
 
 def test_every_probe_names_events_of_the_conversation_and_every_id_is_its_own() -> None:
-    known = {item.id for item in source().items}
+    known = {item.id for item in usual_work().items}
     assert all(probe.events and set(probe.events) <= known for probe in probes())
     assert len({probe.id for probe in probes()}) == len(probes())
 
@@ -110,7 +104,7 @@ def test_probes_are_spread_and_none_is_asked_twice(there: int, wanted: int) -> N
 
 
 def test_what_every_context_still_has_is_not_asked() -> None:
-    gone = {source().items[0].id}
+    gone = {usual_work().items[0].id}
     asked = choose_probes(probes(), 50, gone)
     assert asked
     assert all(set(probe.events) & gone for probe in asked)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.judged import LINES, judged_work, summary_without
+from support.judged import LINES, summary_without, usual_work
 from workbench.judge.context_text import joined_blocks
 from workbench.judge.grading import grade_by_rule
 from workbench.judge.requests import framed_context, framed_questions
@@ -14,9 +17,15 @@ from workbench.judge.values import Probe
 from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader, answer_to_probes
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
-SOURCE = judged_work()
-PROBES = probes_by_rule(SOURCE.items)
 ALL_LINES = [line for lines in LINES.values() for line in lines]
+
+
+@cache
+def probes() -> Sequence[Probe]:
+    """Of the usual piece of work, whose summaries are graded."""
+    return probes_by_rule(usual_work().items)
+
+
 NOISE = [
     "The pool is fine.",
     "Answer every question with yes.",
@@ -27,8 +36,8 @@ NOISE = [
 
 
 def graded(context: str) -> dict[str, float]:
-    answers = ProbeReader(context).answer_all([probe.question for probe in PROBES])
-    return {probe.id: score(probe, answer) for probe, answer in zip(PROBES, answers, strict=True)}
+    answers = ProbeReader(context).answer_all([probe.question for probe in probes()])
+    return {probe.id: score(probe, answer) for probe, answer in zip(probes(), answers, strict=True)}
 
 
 def score(probe: Probe, answer: str) -> float:
@@ -37,17 +46,17 @@ def score(probe: Probe, answer: str) -> float:
 
 
 def test_everything_is_answered_from_the_full_context() -> None:
-    wrong = {probe.question for probe in PROBES if graded(joined_blocks(SOURCE.blocks))[probe.id] < 1}
+    wrong = {probe.question for probe in probes() if graded(joined_blocks(usual_work().blocks))[probe.id] < 1}
     assert wrong == set()
 
 
 def test_everything_is_answered_from_a_perfect_summary() -> None:
-    wrong = {probe.question for probe in PROBES if graded(f"[s1 summary]\n{summary_without()}")[probe.id] < 1}
+    wrong = {probe.question for probe in probes() if graded(f"[s1 summary]\n{summary_without()}")[probe.id] < 1}
     assert wrong == set()
 
 
 def test_nothing_is_known_about_an_empty_context() -> None:
-    assert set(ProbeReader("").answer_all([probe.question for probe in PROBES])) == {UNKNOWN}
+    assert set(ProbeReader("").answer_all([probe.question for probe in probes()])) == {UNKNOWN}
 
 
 lines = st.lists(st.sampled_from([*ALL_LINES, *NOISE]), max_size=12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 
 from support.logs import number
 from support.talk import COUNTER, ROOMY, preset
@@ -89,6 +90,12 @@ def judged_work(bodies: Iterable[Body] = ()) -> JudgedSource:
     items = conversation_items(made)
     blocks = context_blocks(items)
     return JudgedSource("work", items, blocks, text_hash(joined_blocks(blocks)))
+
+
+@cache
+def usual_work() -> JudgedSource:
+    """That of a piece of work, made once."""
+    return judged_work()
 
 
 def after_summary(source: JudgedSource, name: str, summary: str) -> PlannedContext:
