@@ -13,7 +13,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 TOOLS = [{"name": "read_file", "description": "Read a file.", "input_schema": SCHEMA}]
 messages = [{"role": "user", "content": sys.argv[1]}]
 while True:
-    answer = client.messages.create(model="claude-sonnet-4-5", max_tokens=1_000, messages=messages, tools=TOOLS)
+    answer = client.messages.create(model="claude-opus-4-5", max_tokens=1_000, messages=messages, tools=TOOLS)
     messages.append({"role": "assistant", "content": answer.content})
     calls = [block for block in answer.content if block.type == "tool_use"]
     if not calls:

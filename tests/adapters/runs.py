@@ -142,7 +142,7 @@ async def with_anthropic(client: Any, trim: Trim = _unchanged, turns: int = TURN
         messages.append({"role": "user", "content": text})
         while True:
             answer = await client.messages.create(
-                model="claude-sonnet-4-5", max_tokens=1_000, system=SYSTEM, messages=trim(messages), tools=[tool]
+                model="claude-opus-4-5", max_tokens=1_000, system=SYSTEM, messages=trim(messages), tools=[tool]
             )
             messages.append({"role": "assistant", "content": [part.model_dump() for part in answer.content]})
             calls = [part for part in answer.content if part.type == "tool_use"]
