@@ -76,6 +76,37 @@ def test_a_file_that_is_named_again_is_there_once(folder: Path, monkeypatch: pyt
     assert refs("-") == [file]
 
 
+def test_a_file_is_there_once_whatever_link_leads_to_it(folder: Path) -> None:
+    file, link = folder / "b.json", folder.parent / "link.json"
+    link.symlink_to(file)
+    assert refs(str(file), str(link)) == [str(file)]
+    assert refs(f"{link}#1", f"{file}#1") == [f"{link}#1"]
+
+
+def test_a_conversation_of_a_file_that_is_there_is_not_named_again(folder: Path) -> None:
+    file = str(folder / "b.json")
+    assert refs(f"{file}#1", file, f"{file}#2") == [file]
+    with Services() as services:
+        assert CorpusEntry(file, is_guess=False) in find_corpus([str(folder), f"{file}#1"], services)
+
+
+def test_links_that_lead_out_of_the_project_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    for path in (project / ".git", project / "runs"):
+        path.mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_text(TALK)
+    (project / "runs/link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    monkeypatch.chdir(project)
+    assert refs("runs") == refs(".") == refs(str(project)) == []
+
+
+def test_a_home_in_quotes_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.setenv("USERPROFILE", str(folder.parent))
+    assert refs("~/runs/deep", "~/runs/b.json") == [str(folder / "deep/er/a.jsonl"), str(folder / "b.json")]
+    assert refs("~/nothing") == ["~/nothing"]
+
+
 def test_an_empty_name_is_told() -> None:
     with pytest.raises(WrongCall, match="empty name"):
         refs("")

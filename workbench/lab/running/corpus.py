@@ -20,6 +20,7 @@ from workbench.lab.running.fetching import is_url, remote_files
 from workbench.sources.services import Services
 from workbench.sources.source import names_file
 from workbench.traces.formats import begins_as_transcript
+from workbench.traces.references import split_ref
 
 AGENTS = "agents"
 SESSIONS = "sessions"
@@ -43,25 +44,49 @@ class CorpusEntry(NamedTuple):
 
 
 def find_corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
-    """All sources in order, each once, so that no sum counts one twice. A source that is named itself is no guess."""
-    found: dict[str, CorpusEntry] = {}
+    """All sources in order, without repeats. A source that is both named and found in a folder counts as named.
+
+    A file is one source, however many links lead to it; where it is there, its conversations are not named again.
+    """
+    found: dict[_Place, CorpusEntry] = {}
     for word in words:
-        for entry in _meant(word, services):
-            place = os.path.abspath(entry.ref) if names_file(entry.ref) else entry.ref
+        for entry in _entries_for(word, services):
+            place = _place_of(entry.ref)
             if place not in found or found[place].is_guess > entry.is_guess:
                 found[place] = entry
+    for place, entry in list(found.items()):
+        whole = place._replace(number=None)
+        if place != whole and whole in found:
+            found[whole] = found[whole]._replace(is_guess=found[whole].is_guess and entry.is_guess)
+            del found[place]
     return list(found.values())
 
 
-def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
+class _Place(NamedTuple):
+    """What is the same for all references to a source."""
+
+    path: str
+    """Of a file, with links resolved; otherwise the reference itself."""
+    number: int | None = None
+    """The number of a conversation; None: all that the file has."""
+
+
+def _place_of(ref: str) -> _Place:
+    if not names_file(ref):
+        return _Place(ref)
+    path, number = split_ref(ref)
+    return _Place(os.path.realpath(path), number)
+
+
+def _entries_for(word: str, services: Services) -> Iterator[CorpusEntry]:
     if not word:
         raise WrongCall("expected a session, a file, a folder or a pattern, got an empty name")
     if word == "-":
         for number, line in enumerate(iter(lambda: sys.stdin.readline(_LONGEST), "")):
             if number == _MOST_WORDS or len(line) == _LONGEST:
-                raise WrongCall("standard input: expected a list of files or sessions, one in a line, got far more")
+                raise WrongCall("standard input: a line is too long, or there are over 1,000,000 lines")
             if line.strip():
-                yield from _meant(_inside_list(line.strip()), services)
+                yield from _entries_for(_inside_list(line.strip()), services)
     elif word == AGENTS:
         yield from (CorpusEntry(each.ref) for each in services.agents.find_sessions(os.getcwd(), most=sys.maxsize))
     elif word == SESSIONS:
@@ -71,12 +96,17 @@ def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
         if not files:
             raise WrongCall(f"{word}: no file fits this pattern")
         yield from (CorpusEntry(each, is_guess=len(files) > 1) for each in files)
-    elif os.path.isdir(word):
-        yield from _transcripts(word)
+    elif os.path.isdir(path := _with_home(word)):
+        yield from _transcripts(path)
     elif any(char in word for char in "*?[") and not names_file(word):
-        yield from _fitting(word)
+        yield from _files_matching(word)
     else:
-        yield CorpusEntry(word)
+        yield CorpusEntry(path if names_file(path) else word)
+
+
+def _with_home(word: str) -> str:
+    """The path that a word means: the shell leaves a `~` as it is in quotes and in a list."""
+    return word if os.path.lexists(word) else os.path.expanduser(word)
 
 
 def _inside_list(word: str) -> str:
@@ -85,7 +115,7 @@ def _inside_list(word: str) -> str:
     return word
 
 
-def _fitting(pattern: str) -> Iterator[CorpusEntry]:
+def _files_matching(pattern: str) -> Iterator[CorpusEntry]:
     paths = sorted(glob(os.path.expanduser(pattern), recursive=True, include_hidden=True))
     if not paths:
         raise WrongCall(f"{pattern}: no file fits this pattern")
@@ -103,7 +133,7 @@ def _transcripts(folder: str) -> Iterator[CorpusEntry]:
     closed: list[OSError] = []
     here = os.path.realpath(os.getcwd())
     root = project_root(here)
-    is_ours = os.path.realpath(folder).startswith(os.path.join(root, ""))
+    is_ours = os.path.join(os.path.realpath(folder), "").startswith(os.path.join(root, ""))
     for inside, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(files):
@@ -111,7 +141,7 @@ def _transcripts(folder: str) -> Iterator[CorpusEntry]:
             if not is_regular_file(path, inside=root if is_ours else None):
                 if name.endswith(_NAMES) and not is_regular_file(path):  # a pipe, or a link to nothing
                     yield CorpusEntry(path)
-            elif _begins_well(path):
+            elif _looks_like_transcript(path):
                 yield CorpusEntry(path, is_guess=True)
             elif name.endswith(_NAMES):
                 yield CorpusEntry(path)
@@ -120,7 +150,7 @@ def _transcripts(folder: str) -> Iterator[CorpusEntry]:
         yield CorpusEntry(where, error=f"{where}: cannot be listed: {error.strerror or error}")
 
 
-def _begins_well(path: str) -> bool:
+def _looks_like_transcript(path: str) -> bool:
     try:
         with open_regular_file(path) as file:
             head = file.read(_HEAD)
