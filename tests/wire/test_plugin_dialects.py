@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -11,7 +12,7 @@ from support.installed import installed
 from workbench.config.plugins import PROBLEMS
 from workbench.log.events import UserMessage
 from workbench.wire.chat import ChatDialect, ChatReader
-from workbench.wire.dialect import ProviderHome
+from workbench.wire.dialect import Dialect, ProviderHome
 from workbench.wire.dialects import DEFAULT, DIALECTS, MissingDialect, read_answer, read_request
 from workbench.wire.event_builder import EventBuilder
 
@@ -53,6 +54,25 @@ class TornDialect(ChatDialect):
             self.new_reader(EventBuilder(self.title)).message(each)
 
 
+class DeafDialect(ChatDialect):
+    """Fails to say what belongs to it."""
+
+    name = "deaf"
+
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        raise RuntimeError("message")
+
+    def recognises_tool(self, tool: dict[str, Any]) -> bool:
+        raise RuntimeError("tool")
+
+    def messages_in_answer(self, body: dict[str, Any]) -> Any:
+        raise RuntimeError("answer")
+
+    @property
+    def takes_plain(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("plain")
+
+
 @pytest.fixture(autouse=True)
 def _torn(tmp_path: Any) -> Iterator[None]:
     with installed(tmp_path, {"dialects": {"torn": f"{__name__}:TornDialect"}}, "torn"):
@@ -79,6 +99,24 @@ def test_one_that_raises_recognises_nothing_and_the_default_answers_for_it() -> 
     assert read_answer("torn", {"choices": []}) == DEFAULT.read_answer({"choices": []})
     said = {each.message for each in PROBLEMS.listed() if each.entry.distribution == "torn"}
     assert said >= {"raised RuntimeError: path", "raised SystemExit: body", "raised RuntimeError: torn"}
+
+
+@pytest.fixture
+def deaf(tmp_path: Path) -> Iterator[Dialect]:
+    with installed(tmp_path / "deaf", {"dialects": {"deaf": f"{__name__}:DeafDialect"}}, "deaf"):
+        yield DIALECTS["deaf"]
+
+
+def test_a_message_at_which_it_raises_is_not_its_own(deaf: Dialect) -> None:
+    message = {"role": "user", "content": "hello"}
+    assert deaf.recognises_message(message) is False
+    assert deaf.recognises_tool({"type": "function", "function": {"name": "f"}}) is False
+    assert deaf.messages_in_answer({"choices": [{"message": message}]}) is None
+
+
+def test_a_property_that_raises_is_that_of_the_default(deaf: Dialect) -> None:
+    assert deaf.takes_plain == DEFAULT.takes_plain
+    assert "raised RuntimeError: plain" in {each.message for each in PROBLEMS.listed()}
 
 
 def test_a_dialect_whose_package_is_gone_is_named() -> None:

@@ -1,4 +1,4 @@
-"""A plug-in's dialect with a net below it: where it raises, that is noted, and the default dialect answers instead."""
+"""Guards a plug-in's dialect: an exception is reported, and the default dialect is used for that call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from workbench.log.events import Usage
 from workbench.wire.dialect import Dialect, DialectReader
 from workbench.wire.event_builder import EventBuilder
 
-_RECOGNISERS: Final = {
+_ON_FAILURE: Final = {
     "recognises_body": False,
     "recognises_request": False,
     "recognises_client": False,
+    "recognises_message": False,
+    "recognises_tool": False,
     "recognises_path": None,
+    "messages_in_answer": None,
 }
-"""A dialect that fails to recognise something does not recognise it."""
+"""What these methods return if the plug-in raises: that it does not recognise something."""
 _FAILED: Final = object()
 
 
@@ -33,19 +36,22 @@ class _GuardedDialect:
         self.name = dialect.name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._dialect, name)
+        found = self._registry.guarded(self.name, lambda: getattr(self._dialect, name), _FAILED)
+        if found is _FAILED:  # a property that raises
+            return getattr(self._default, name)
         return self._guarded_method(name, found) if callable(found) else found
 
     def _guarded_method(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any, **named: Any) -> Any:
             def made() -> Any:
                 result = method(*values, **named)
+                # An iterator is read here, so that its errors are caught too.
                 return list(result) if isinstance(result, Iterator) else result
 
             result = self._registry.guarded(self.name, made, _FAILED)
             if result is not _FAILED:
                 return result
-            return _RECOGNISERS[name] if name in _RECOGNISERS else getattr(self._default, name)(*values, **named)
+            return _ON_FAILURE[name] if name in _ON_FAILURE else getattr(self._default, name)(*values, **named)
 
         return call
 
