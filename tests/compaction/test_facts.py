@@ -13,7 +13,7 @@ import pytest
 
 from support.talk import iterations, planned, preset
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import MOST, collect_facts, facts_of_text
+from workbench.compaction.facts import ASSISTANT, LEAST, MOST, USER, argument_values, collect_facts, facts_of_text
 from workbench.compaction.values import Fact
 from workbench.log.events import AssistantMessage, Body, Override, ToolCall, ToolResult, UserMessage
 
@@ -119,6 +119,20 @@ def test_names_of_parameters_are_no_facts() -> None:
     calls: list[Body] = [ToolCall(f"c{at}", "edit", arguments, f"r{at}") for at in range(3)]
     texts = [fact.text for fact in facts_of(UserMessage("go"), *calls)]
     assert texts == ["src/a.py", "old_name"]
+
+
+def test_a_folder_that_begins_with_an_n_is_no_new_line() -> None:
+    arguments = json.dumps({"path": "C:\\work\\new\\test.py"})
+    calls: list[Body] = [ToolCall(f"c{at}", "edit", arguments, f"r{at}") for at in range(3)]
+    assert found("path", UserMessage("go"), *calls) == ["test.py"]
+    assert argument_values(r'"a\\nb" "\\t" "\n\u00fc\/"') == '"a\\nb" "\\t" "\nü/"'
+
+
+def test_several_mentions_in_one_item_count_once_with_the_highest_weight() -> None:
+    facts = collect_facts(planned([UserMessage("go"), *iterations(["KeyError", "KeyError"])], preset("confirm")).items)
+    facts.add_text("KeyError", "e00009", USER)  # still the last item
+    facts.add_text("KeyError", "e00009", ASSISTANT)
+    assert facts.entries["error", "keyerror"].weight == LEAST + USER
 
 
 def test_the_last_todo_list_of_a_tool_is_the_one_that_counts() -> None:

@@ -65,6 +65,8 @@ class _Entry:
     weight: int = 0
     last: int = -1
     """The number of the last item that mentions it."""
+    last_weight: int = 0
+    """What that item added to the weight."""
 
     @property
     def fact(self) -> Fact:
@@ -72,11 +74,10 @@ class _Entry:
         return Fact(self.text, self.kind, self.event)
 
     def mention(self, weight: int, at: int) -> None:
-        """Add a mention in this item. An event counts once for a fact."""
-        if self.last != at:
-            self.weight, self.last = self.weight + weight, at
-        elif self.weight < weight:
-            self.weight = weight
+        """Count a mention in item number `at`. Several in one item count once, with the highest weight."""
+        added = weight if self.last != at else weight - self.last_weight
+        if self.last != at or added > 0:
+            self.weight, self.last, self.last_weight = self.weight + added, at, weight
 
 
 class Mentions:
@@ -210,17 +211,19 @@ class FactCollection:
 
 
 _KEY = re.compile(r'"\w{1,60}"\s{0,9}:')
-_LETTER = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
-"""A letter as an ASCII escape in JSON, except for halves of a surrogate pair."""
+_ESCAPE = re.compile(r"\\(?:u(?![dD][89a-fA-F])([0-9a-fA-F]{4})|([\\/nt]))")
+"""An escape in JSON: of white space, a slash, a backslash, or a letter, except for halves of a surrogate pair."""
+_ESCAPED = {"n": "\n", "t": "\t"}
 
 
 def argument_values(arguments: str) -> str:
-    """A call's arguments without the names of its parameters, and with escapes of white space and letters resolved."""
-    plain = arguments.replace("\\n", "\n").replace("\\t", "\t")
-    if "\\u" in plain:
-        plain = _LETTER.sub(lambda found: chr(int(found[1], 16)), plain)
-    plain = plain.replace("\\/", "/")
+    """A call's arguments without the names of its parameters, and with escapes resolved, each once."""
+    plain = _ESCAPE.sub(_unescaped, arguments) if "\\" in arguments else arguments
     return _KEY.sub(" ", plain)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2])
 
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
