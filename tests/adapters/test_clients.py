@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from adapters import runs
 from adapters.test_examples import needs
 from workbench.adapters.anthropic import plan_anthropic
 from workbench.adapters.litellm import plan_litellm
-from workbench.adapters.openai import plan_openai
+from workbench.adapters.openai import chat_request, plan_openai
 from workbench.models.engine import import_litellm
 from workbench.rehearsal.server import RehearsalServer
 
@@ -65,6 +66,12 @@ async def test_a_chat_that_is_waited_for_is_planned_and_its_prompt_stays(openai_
     body = await sent(lambda server: openai_client(server).chat.completions.create(model="gpt-4o", messages=CHAT))
     assert body["messages"][:3] == CHAT[:3]
     assert "truncated" in body["messages"][3]["content"]
+
+
+def test_an_answer_without_choices_is_no_message() -> None:
+    contents = chat_request({"model": "gpt-4o", "messages": CHAT})
+    assert contents.messages_in(SimpleNamespace(choices=[])) == []
+    assert contents.messages_in(SimpleNamespace(choices=None)) == []
 
 
 async def test_a_streamed_chat_is_planned(openai_client: Any) -> None:

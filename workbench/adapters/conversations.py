@@ -140,6 +140,11 @@ class PlannedConversations:
             context.compact_now(self._settings.get("summarise"))
         return PlannedRequest(context.request(self._dialect_name), context)
 
+    def context_under(self, key: str) -> Context | None:
+        """The context of the conversation with this key of the framework's; None if it was forgotten."""
+        found = self._all.get(key)
+        return None if found is None else found.context
+
     def length_of(self, context: Context) -> int:
         """How many messages a context was given."""
         found = self._conversation_of(context)

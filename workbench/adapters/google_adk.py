@@ -7,7 +7,6 @@ from typing import Any, Unpack
 from workbench.adapters.chat_messages import Originals
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.config.optional_packages import packages_of_extra
-from workbench.library.context import Context
 from workbench.library.plain_values import plain
 
 with packages_of_extra("adk", __name__):
@@ -27,22 +26,18 @@ class PlannedPlugin(BasePlugin):
     def __init__(self, name: str = "workbench", **settings: Unpack[AdapterSettings]) -> None:
         super().__init__(name)
         self.workbench = PlannedConversations("google", settings)
-        self._open: dict[str, Context] = {}
-        """The context of each conversation's last request, by `_key`."""
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Replace the contents of the request with the planned ones."""
         given = [(plain(content, "contents"), content) for content in llm_request.contents]
-        key = _key(callback_context)
         tools = [plain(tool, "tools") for tool in llm_request.config.tools or () if isinstance(tool, types.Tool)]
         planned = await self.workbench.request(
             [message for message, _ in given],
-            key,
+            _key(callback_context),
             system=prompt_text(llm_request.config.system_instruction),
             tools=tools,
             model=llm_request.model or "",
         )
-        self._open[key] = planned.context
         originals = Originals(given)
         llm_request.contents = [
             originals.whole_object(message) or types.Content.model_validate(message)
@@ -51,7 +46,7 @@ class PlannedPlugin(BasePlugin):
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
         """Add the answer to its context. Pieces of a stream are skipped: ADK passes the whole answer after them."""
-        context = self._open.get(_key(callback_context))
+        context = self.workbench.context_under(_key(callback_context))
         if context is not None and not llm_response.partial:
             answer = [llm_response.content] if llm_response.content and llm_response.content.parts else []
             self.workbench.record_answer(context, answer, llm_response.usage_metadata)

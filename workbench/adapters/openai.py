@@ -25,7 +25,7 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
     chats, responses = PlannedConversations("openai", settings), PlannedConversations("openai-responses", settings)
     for owner in (planned.chat.completions, planned.beta.chat.completions):
         plan_methods(owner, chats, chat_request, create=awaited, parse=awaited)
-    plan_methods(planned.responses, responses, _responses, create=awaited, parse=awaited)
+    plan_methods(planned.responses, responses, _responses_request, create=awaited, parse=awaited)
     return planned
 
 
@@ -41,11 +41,14 @@ def chat_request(given: dict[str, Any]) -> CallContents:
 
 
 def _chat_answer(response: Any) -> list[Any]:
+    """The answer as a message, without empty fields, as programs send it back. Some answers have no choices."""
+    if not response.choices:
+        return []
     message = response.choices[0].message.model_dump(exclude_none=True)
     return [{name: value for name, value in message.items() if value not in ([], {})}]
 
 
-def _responses(given: dict[str, Any]) -> CallContents | None:
+def _responses_request(given: dict[str, Any]) -> CallContents | None:
     """Like `chat_request`, for the Responses API; None if the request must not be planned."""
     if given.get("previous_response_id") or given.get("conversation"):
         return None
