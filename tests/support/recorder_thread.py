@@ -47,7 +47,7 @@ class ThreadLink:
         try:
             self._thread.result(seconds)
         except TimeoutError:
-            return "the end of the program came first"
+            return "the program ended before all was recorded"
         return ""
 
     def _run(self, hear: Callable[[Feedback], None]) -> None:
