@@ -16,7 +16,7 @@ from workbench.context.load import RECORDED
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen
-from workbench.tui.screens.lab_knobs import LabKnobs, turned_by
+from workbench.tui.screens.lab_knobs import LabKnobs, step_knob
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -126,7 +126,11 @@ async def what_was_sent_has_no_knobs(pilot: Pilot[Any], lab: LabScreen) -> None:
         ("compaction.threshold=1.0", 1, "compaction.threshold=1"),
         ("turn.drop_groups=false", 1, "turn.drop_groups=true"),
         ('masking.scope="session"', 1, "masking.scope=turn"),
+        ("masking.scope='session'", 1, "masking.scope=turn"),
+        ("masking.keep_last = 3", 1, "masking.keep_last=4"),
+        ("turn.drop_groups = true", 1, "turn.drop_groups=false"),
+        ("compaction.preface='x'", 1, "compaction.preface='x'"),
     ],
 )
 def test_a_knob_is_turned_a_little(knob: str, by: int, then: str) -> None:
-    assert turned_by(knob, by) == then
+    assert step_knob(knob, by) == then

@@ -18,7 +18,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_files import short_policy_name
 from workbench.lab.values import PolicyRun
-from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, turned_by
+from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, step_knob
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import LabPlot
@@ -351,7 +351,7 @@ class LabScreen(Finder[PolicyChange]):
             self.warning = "e opens the knobs; what is turned there, + and - turn further here"
             return
         *others, last = self._known.turned[ref]
-        self._turn(ref, (*others, turned_by(last, by)))
+        self._turn(ref, (*others, step_knob(last, by)))
 
     def action_reset(self) -> None:
         """Reset the knobs of the marked policy."""

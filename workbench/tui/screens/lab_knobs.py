@@ -33,6 +33,7 @@ class LabKnobs(PolicyEditor):
         self._replay = replay
 
     def _effect(self, sets: list[str]) -> str:
+        # The session's own knobs come first, and are part of the base replay.
         turned = tuple(sets[len(self._asked.knobs) :])
         return knob_effect(self._replay(self._ref, ()), self._replay(self._ref, turned))
 
@@ -52,21 +53,25 @@ def knob_effect(before: PolicyRun, after: PolicyRun) -> str:
     return f"whole session: {', '.join(parts)}" if before.points else "no requests yet"
 
 
-def turned_by(knob: str, by: int) -> str:
-    """`masking.keep_last=3` a bit higher or lower; unchanged if it is at its limit, or is text."""
-    name, _, text = knob.partition("=")
-    found, value = find_knob(name), parse_text(text)
+def step_knob(setting: str, steps: int) -> str:
+    """`masking.keep_last=3` a bit higher or lower.
+
+    A number moves within its limits, a choice to the next one, and text stays.
+    """
+    name, _, text = setting.partition("=")
+    name = name.strip()
+    found, value = find_knob(name), parse_text(text.strip())
     if found.choices or found.kind == "bool":
         choices = found.choices or ("false", "true")
-        at = (choices.index(text.strip().strip('"')) + by) % len(choices)
-        return f"{name}={choices[at]}"
+        before = str(value).lower() if found.kind == "bool" else str(value)
+        return f"{name}={choices[(choices.index(before) + steps) % len(choices)]}"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return knob
+        return setting
     if found.kind == "int":
         step = 1 if abs(value) <= SMALL else max(1, round(abs(value) / 10))
-        moved: float = int(value) + by * step
+        moved: float = int(value) + steps * step
     else:
-        moved = round(value + by * (0.05 if found.high <= 1 else max(0.05, abs(value) / 10)), 4)
+        moved = round(value + steps * (0.05 if found.high <= 1 else max(0.05, abs(value) / 10)), 4)
     return f"{name}={min(max(moved, found.low), found.high):.15g}"
 
 
