@@ -15,6 +15,7 @@ from tui.small_app import screen_of
 from workbench.models.reply_parts import ReplyFinished, TextPiece, ThinkingPiece
 from workbench.sources.services import Services
 from workbench.tui.chat.blocks import CLOSED, draw_entry
+from workbench.tui.chat.lines import TranscriptLines
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Send
@@ -72,6 +73,16 @@ async def test_it_stays_folded_where_the_user_folded_it_and_the_next_answer_is_a
         assert screen_of(app).count("▸ reasoning") == 2
         assert "First I look" not in screen_of(app)
         assert "Once more." in screen_of(app)
+
+
+def test_of_several_new_answers_the_one_that_was_unfolded_stays_open() -> None:
+    lines = TranscriptLines()
+    lines.resize(80)
+    lines.update_transcript(ListTranscript(ASKED), LiveAnswer("1", BEGUN, "The"))
+    lines.toggle(len(lines))
+    lines.update_transcript(ListTranscript([*DONE, *said(("reasoning", "Once more."), ("ai", "Yes."), first=10)]), None)
+    heads = [lines.drawn(at).lines[0].plain for at in range(len(lines))]
+    assert ["▾" in heads[1], "▾" in heads[3]] == [True, False]
 
 
 async def test_the_cursor_goes_to_what_comes_in_and_back_and_copies_it() -> None:

@@ -116,7 +116,7 @@ class TranscriptLines:
         return another
 
     def _keep_open(self, first: int) -> None:
-        """Keep the reasoning of an answer folded or unfolded once the answer is in the log."""
+        """Keep reasoning that the user unfolded open once its answer, the first of the new entries, is in the log."""
         if self._wish is None or not self._wish.is_open:
             return
         for index in range(first, len(self)):
@@ -124,6 +124,8 @@ class TranscriptLines:
             if entry.kind == "reasoning":
                 self._folds[entry.seq] = CLOSED._replace(is_open=True)
                 self._wish = None
+            elif self._wish is None:  # what follows is of the answer after it
+                return
 
     def _take_live(self) -> None:
         shown_calls: set[str] = set()
