@@ -7,14 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from types import SimpleNamespace
+from typing import Any, TextIO, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.hostile import head, hostile, redirect
-from workbench.agent.mcp import McpServer, McpTools, _free_name, _without_flags, check_config
+from workbench.agent.mcp import McpServer, McpTools, _free_name, _without_boolean_schemas, check_config
 from workbench.agent.mcp_link import McpLink, _text, import_mcp
 from workbench.agent.tools.base import ToolOutcome
 from workbench.agent.tools.registry import Toolbox
@@ -107,6 +108,15 @@ def http(script: Path) -> Iterator[tuple[McpServer, subprocess.Popen[str]]]:
 
 def toolbox(tools: McpTools, root: Path) -> Toolbox:
     return Toolbox(root, more=tools.tools)
+
+
+@pytest.mark.parametrize("off", [frozenset[str](), frozenset({"a.b"})])
+def test_a_tool_has_the_same_name_whatever_is_switched_off(tmp_path: Path, off: frozenset[str]) -> None:
+    listed = [SimpleNamespace(name=name) for name in ("a.b", "a_b")]
+    tools = McpTools([], tmp_path)
+    tools._links = [cast(Any, SimpleNamespace(server=McpServer("s", switched_off=off), listed=listed))]
+    tools._tool = lambda name, *_: cast(Any, name)  # type: ignore[method-assign]
+    assert {found.own_name: str(found.tool) for found in tools._find_tools()} == {"a.b": "s__a_b", "a_b": "s__a_b_2"}
 
 
 async def test_tools_are_named_after_their_server_and_do_what_it_does(
@@ -263,7 +273,7 @@ def test_what_is_no_text_has_a_placeholder_and_long_text_is_cut() -> None:
 def test_schemas_that_are_just_true_or_false_are_spelt_out() -> None:
     schema = {"properties": {"a": True, "b": {"type": "array", "items": False}}}
     expected = {"properties": {"a": {}, "b": {"type": "array", "items": {"not": {}}}}}
-    assert _without_flags(schema) == expected
+    assert _without_boolean_schemas(schema) == expected
 
 
 def test_the_config() -> None:

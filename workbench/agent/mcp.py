@@ -37,13 +37,15 @@ _LEAVE_SECONDS = 10.0
 """Time limit for all servers to end; they end at the same time."""
 _MOST_NAME = 64
 """The providers' limit on the characters of a tool's name."""
-_Words = tuple[Annotated[str, Meta(pattern=r"\A[^\0]*\Z")], ...]
+_CommandWords = tuple[Annotated[str, Meta(pattern=r"\A[^\0]*\Z")], ...]
 
 
 class _Entry(Table, frozen=True):
     """A server's table. It has a command or an address."""
 
-    command: Annotated[_Words, Meta(description="a list of words such as a program and its options")] | None = None
+    command: Annotated[_CommandWords, Meta(description="a list of words such as a program and its options")] | None = (
+        None
+    )
     url: Annotated[str, Meta(description="an http or https address")] | None = None
     env: Annotated[dict[str, Any], Meta(description="a table of names and texts")] = field(default_factory=dict)
     pass_env: VariableNames = ()
@@ -127,8 +129,8 @@ class McpTools:
         self._call_seconds = call_seconds
         self._most_bytes = (limits or ToolLimits()).output_bytes
         self._links: list[McpLink] = []
-        self._wrong_off: list[str] = []
-        """Problems with `off` in the config."""
+        self._off_problems: list[str] = []
+        """One line per name in `off` that no tool has."""
         self._all_tools: tuple[_FoundTool, ...] = ()
         """Also those that are switched off."""
         self.tools: tuple[Tool, ...] = ()
@@ -137,7 +139,7 @@ class McpTools:
     @property
     def problems(self) -> list[str]:
         """The problems so far, one line each."""
-        return [f"mcp.{link.server.name}: {link.problem}" for link in self._links if link.problem] + self._wrong_off
+        return [f"mcp.{link.server.name}: {link.problem}" for link in self._links if link.problem] + self._off_problems
 
     async def __aenter__(self) -> McpTools:
         if not self._servers:
@@ -175,7 +177,7 @@ class McpTools:
             task.cancel()
 
     def costs(self, counter: TokenCounter, style: Style = "openai") -> list[ToolCost]:
-        """The tokens that each definition takes in every request; for a tool that is switched off, would take."""
+        """What each tool's definition costs per request, in tokens; for a switched-off tool, what it would cost."""
         return [
             ToolCost(
                 found.server,
@@ -193,10 +195,14 @@ class McpTools:
         taken: set[str] = set()
         for link in self._links:
             server = link.server
-            for name in sorted(server.switched_off - {each.name for each in link.listed}) if link.listed else ():
-                self._wrong_off.append(f"mcp.{server.name}.off: no tool called {escaped_name(name)}")
-            # The offered tools come first: their names must not depend on which tools are switched off.
-            for listed in sorted(link.listed, key=lambda each: each.name in server.switched_off):
+            if link.listed:
+                unknown = sorted(server.switched_off - {each.name for each in link.listed})
+                self._off_problems += [
+                    f"mcp.{server.name}.off: no tool called {escaped_name(name)}" for name in unknown
+                ]
+            # A tool that is switched off keeps its name, so that the others' names, which approvals and policies use,
+            # do not depend on what is switched off.
+            for listed in link.listed:
                 name = _free_name(f"{server.name}__{listed.name}", taken)
                 taken.add(name)
                 yield _FoundTool(
@@ -210,7 +216,7 @@ class McpTools:
             name=name,
             kind="read" if harmless else "run",
             description=listed.description or listed.title or "",
-            parameters={"type": "object", "properties": {}, **_without_flags(listed.input_schema)},
+            parameters={"type": "object", "properties": {}, **_without_boolean_schemas(listed.input_schema)},
             run=partial(self._run, link, listed.name),
             subject=_subject,
         )
@@ -233,8 +239,8 @@ def _subject(arguments: Arguments) -> str:
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True) if arguments else ""
 
 
-def _without_flags(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the schemas that are just true or false: neither our check nor every provider understands them."""
+def _without_boolean_schemas(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace boolean schemas in `properties` and `items`: our check and some providers do not understand them."""
     plain = dict(schema)
     if isinstance(plain.get("properties"), Mapping):
         plain["properties"] = {name: _plain(each) for name, each in plain["properties"].items()}
@@ -246,7 +252,7 @@ def _without_flags(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(schema: Any) -> Any:
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
-    return _without_flags(schema) if isinstance(schema, Mapping) else schema
+    return _without_boolean_schemas(schema) if isinstance(schema, Mapping) else schema
 
 
 def _definition(tool: Tool) -> str:
