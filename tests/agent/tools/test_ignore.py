@@ -78,6 +78,28 @@ def test_the_nearest_file_decides_also_for_a_walk_that_begins_below(tmp_path: Pa
     assert seen(tmp_path, "x/y/deep") == {"keep.log"}
 
 
+def test_a_folder_whose_name_begins_with_two_dots_is_below_the_root(tmp_path: Path) -> None:
+    write(tmp_path, "*.log\n")
+    write(tmp_path / "..data", "")
+    (tmp_path / "..data/a.log").touch()
+    assert seen(tmp_path, "..data") == set()
+
+
+def test_a_mark_of_the_byte_order_belongs_to_no_rule(tmp_path: Path) -> None:
+    write(tmp_path, "\ufeff*.log\n")
+    (tmp_path / "a.log").touch()
+    assert seen(tmp_path) == set()
+
+
+def test_a_line_that_is_cut_off_is_no_rule(tmp_path: Path) -> None:
+    write(tmp_path, "#" * (64 * 1024 - 3) + "\na*.log\n")
+    for name in ("a", "ab.txt"):
+        (tmp_path / name).touch()
+    write(tmp_path / "below", "a\n" + "b\n" * (32 * 1024 - 1))
+    (tmp_path / "below/a").touch()
+    assert seen(tmp_path) == {"a", "ab.txt"}
+
+
 def test_a_line_that_is_no_pattern_is_passed_over(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text("")

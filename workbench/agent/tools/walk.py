@@ -13,6 +13,7 @@ from workbench.config.foreign_files import open_regular_file
 
 SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 _MOST_BYTES = 64 * 1024
+"""How much of a `.gitignore` is read."""
 _MOST_STARS = 3
 """Limit for one name of a pattern; the whole pattern may have twice as many. With more, one hostile line could take
 forever to match."""
@@ -30,7 +31,7 @@ class RulesAbove(NamedTuple):
     """A `.gitignore`, seen from the folder that is being read."""
 
     path: str
-    """The path from the file's own folder to that one: empty, or with a `/` after each name."""
+    """The path from the `.gitignore`'s folder to the folder being read: empty, or with a `/` after each name."""
     rules: tuple[IgnoreRule, ...]
     """The last line first, because it decides."""
 
@@ -42,9 +43,12 @@ def read_rules(folder: str) -> tuple[IgnoreRule, ...]:
         return ()
     try:
         with open_regular_file(path, follow_links=False) as file:  # git does not follow a link here either
-            text = file.read(_MOST_BYTES).decode(errors="replace")
+            data = file.read(_MOST_BYTES)
     except OSError:
         return ()
+    if len(data) == _MOST_BYTES:  # the last line may be cut
+        data = data[: data.rfind(b"\n") + 1]
+    text = data.decode("utf-8-sig", errors="replace")
     return tuple(rule for line in reversed(text.splitlines()) if (rule := _rule(line)) is not None)
 
 
@@ -55,7 +59,7 @@ def _rule(line: str) -> IgnoreRule | None:
     stars = [len(re.findall(r"\*+", name)) for name in line.split("/")]
     if max(stars) > _MOST_STARS or sum(stars) > 2 * _MOST_STARS:
         return None
-    # pathspec turns a trailing pattern for every name into one that also matches paths below it.
+    # pathspec lets a trailing `*` or `**` match whole paths below. `?*` matches just one name.
     line = re.sub(r"(?<=/)\*\*(/?)\s*$", r"**/?*\1", line)
     line = re.sub(r"(^!?|/)\*+(/?)\s*$", r"\1?*\2", line)
     try:
@@ -110,7 +114,7 @@ def walk_folder(start: str, root: str, depth: int, deadline: float) -> Iterator[
 def _rules_above(start: str, root: str) -> Above:
     """The rules of the folders from the root down to the start, without the start's own."""
     below = os.path.relpath(start, root)
-    if below == os.curdir or below.startswith(os.pardir):
+    if below == os.curdir or below.split(os.sep, 1)[0] == os.pardir:
         return ()
     above: Above = ()
     folder = root
