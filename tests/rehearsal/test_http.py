@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rehearsal.conftest import client_of
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal import server as serving
-from workbench.rehearsal.server import RehearsalServer
+from workbench.rehearsal.server import ReceivedRequest, RehearsalServer
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
 PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/m:generateContent"]
@@ -257,3 +257,19 @@ async def test_leaving_ends_what_is_under_way() -> None:
     assert await reader.read() == b""
     assert server.requests[0].outcome.result() == "gone"
     writer.close()
+
+
+async def test_the_last_request_can_be_waited_for_where_few_are_remembered() -> None:
+    async with RehearsalServer(keep=1) as server, client_of(server) as client:
+        for _ in range(2):
+            await client.post(PATHS[0], content=BODY)
+        assert await asyncio.wait_for(server.arrival(2), 10) is server.requests[0]
+        with pytest.raises(LookupError, match="request 1 is no longer remembered"):
+            await server.arrival(1)
+
+
+async def test_an_outcome_that_nobody_waits_for_any_more_is_no_error() -> None:
+    received = ReceivedRequest(PATHS[0], {}, {})
+    received.outcome.cancel()
+    received.note_outcome("complete")
+    assert received.outcome.cancelled()

@@ -32,8 +32,9 @@ from workbench.wire.speaking import DialectSpeaker, SocketSpeaker, to_json
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 64 * 1024 * 1024
+"""The limit in bytes of a request's body, or of a frame."""
 MAX_FIELD = 64 * 1024
-"""Limits in bytes: for a request's body, and for its first line or one header."""
+"""The limit in bytes of a request's first line, and of one header."""
 
 _log = logging.getLogger(__name__)
 # A message that is not HTTP is the client's mistake: only the client gets the error.
@@ -51,6 +52,11 @@ class ReceivedRequest:
     body: dict[str, Any]
     outcome: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Await it to learn how the request ended."""
+
+    def note_outcome(self, outcome: Outcome) -> None:
+        """Say how it ended, unless whoever waited has given up and cancelled the future."""
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
 
 
 class RehearsalServer:
@@ -109,15 +115,18 @@ class RehearsalServer:
         await self._runner.cleanup()
 
     async def arrival(self, count: int = 1) -> ReceivedRequest:
-        """Wait until `count` requests have arrived; return the last of them."""
+        """Wait until `count` requests have arrived; return the last of them. Raises LookupError if it is forgotten."""
         async with self._arrived:
-            await self._arrived.wait_for(lambda: len(self.requests) >= count)
-        return self.requests[count - 1]
+            await self._arrived.wait_for(lambda: self._count >= count)
+            place = count - 1 - (self._count - len(self.requests))
+            if place < 0:
+                raise LookupError(f"request {count} is no longer remembered")
+            return self.requests[place]
 
     async def _answer(
         self, speaker: DialectSpeaker, incoming: web.Request, *, is_counting: bool = False
     ) -> web.StreamResponse:
-        self._under_way()
+        self._track_current_task()
         began = asyncio.get_running_loop().time()
         outcome: Outcome = "gone"
         received = None
@@ -142,7 +151,7 @@ class RehearsalServer:
             pass
         finally:
             if received is not None:
-                received.outcome.set_result(outcome)
+                received.note_outcome(outcome)
         if response is None:
             raise asyncio.CancelledError  # aiohttp sends the data written so far and closes the connection
         return response
@@ -152,14 +161,14 @@ class RehearsalServer:
         socket = web.WebSocketResponse(max_msg_size=MAX_BODY)
         if not socket.can_prepare(incoming):
             return await self._unknown(incoming)
-        self._under_way()
+        self._track_current_task()
         await socket.prepare(incoming)
         with suppress(ConnectionError):  # the client is gone, perhaps while one of its pings was answered
             async for message in socket:
                 if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                     continue
                 if not await self._frame(speaker, incoming, socket, message.data):
-                    raise asyncio.CancelledError
+                    raise asyncio.CancelledError  # aiohttp closes the connection without a close frame
         return socket
 
     async def _frame(
@@ -190,9 +199,9 @@ class RehearsalServer:
             return True
         finally:
             if received is not None:
-                received.outcome.set_result(outcome)
+                received.note_outcome(outcome)
 
-    def _under_way(self) -> None:
+    def _track_current_task(self) -> None:
         """Register this task to be cancelled when the server ends."""
         task = asyncio.current_task()
         assert task is not None
@@ -201,11 +210,11 @@ class RehearsalServer:
 
     async def _receive(self, incoming: web.Request, body: dict[str, Any]) -> ReceivedRequest:
         received = ReceivedRequest(incoming.path, incoming.headers, body)
-        self._count += 1
         async with self._arrived:
+            self._count += 1
             self.requests.append(received)
             if self._keep is not None:
-                del self.requests[: -self._keep or None]
+                self.requests = self.requests[-self._keep :] if self._keep else []
             self._arrived.notify_all()
         return received
 
@@ -227,7 +236,7 @@ class RehearsalServer:
 
 @web.middleware
 async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse requests from web pages in a browser: they name their own origin, or their own host that leads here."""
+    """Refuse browser pages: a foreign Origin, or a foreign host name that resolves to this machine (DNS rebinding)."""
     origin = request.headers.get("Origin")
     if _host(f"http://{request.host}") in LOCAL and (origin is None or urlsplit(origin).netloc == request.host):
         return await handler(request)
@@ -250,9 +259,9 @@ async def _head(_: web.Request) -> web.Response:
     return web.Response()
 
 
-def _counted(speaker: DialectSpeaker, tokens: int, instead: Refusal | None) -> web.Response:
-    if instead:
-        return refusal_response(speaker, instead)
+def _counted(speaker: DialectSpeaker, tokens: int, refusal: Refusal | None) -> web.Response:
+    if refusal:
+        return refusal_response(speaker, refusal)
     return web.Response(text=to_json(speaker.counted(tokens)), content_type=JSON)
 
 
