@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import pytest
+from textual._context import active_app
 from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -139,13 +140,24 @@ async def opened(services: Services, ref: str = "", **options: Any) -> AsyncIter
         await watcher.model.close()
 
 
-async def until(true: Callable[[], bool], why: Callable[[], str] = lambda: "what was waited for did not come") -> None:
-    """Wait for something; the screen's loop goes on meanwhile. What draws the whole screen is asked less often."""
+async def until(true: Callable[[], bool], why: Callable[[], str] | None = None) -> None:
+    """Wait for something; the screen's loop goes on meanwhile. What draws the whole screen is asked less often.
+
+    A wait that gives up says `why`: by default the notices that there were meanwhile, and what is on the screen.
+    """
     limit, began = WaitLimit(), time.perf_counter()
+    app, notices = active_app.get(None), dict[str, None]()
     while not true():
-        assert not limit.is_over, why()
+        if app is not None:  # a notice is gone long before a wait gives up
+            notices.update((notice.message, None) for notice in app._notifications)
+        assert not limit.is_over, why() if why is not None else _seen_instead(app, notices)
         await asyncio.sleep(max(0.005, 2 * (time.perf_counter() - began)))
         began = time.perf_counter()
+
+
+def _seen_instead(app: App[Any] | None, notices: Iterable[str]) -> str:
+    seen = f"; notices: {' '.join(notices) or 'none'}; the screen:\n{shown(app)}" if app is not None else ""
+    return f"what was waited for did not come{seen}"
 
 
 def top(pilot: Pilot[Any]) -> Screen[Any]:
@@ -180,11 +192,13 @@ def full_screen(services: Services, ref: str = "", **options: Any) -> WorkbenchA
 async def program(
     services: Services, size: tuple[int, int] = ONE_PANE, ref: str = "", **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
-    """The program on a screen of this size, settled."""
+    """The program on a screen of this size, settled. Options with which no session can be opened fail at once."""
     app = full_screen(services, ref, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
         await settle(pilot)
-        yield pilot, main_screen(app)
+        main = main_screen(app)
+        assert main.model.state.fatal is None, f"the program ended: {main.model.state.fatal}"
+        yield pilot, main
 
 
 shown = screen_of
