@@ -97,7 +97,8 @@ async def test_a_summary_without_one_kind_is_judged_so(record: JudgeRecord, hole
 
 
 async def test_a_grade_by_rule_names_no_prompt_in_json(record: JudgeRecord) -> None:
-    judgement, end = await run(judge_task(SOURCE, [after_summary(SOURCE, "perfect", summary_without())]), record)
+    task = judge_task(usual_work(), [after_summary(usual_work(), "perfect", summary_without())])
+    judgement, end = await run(task, record)
     [context] = judgement_json(judgement, end, record, "made")["contexts"]
     assert {(each["grade"]["by"], each["grade"]["prompt"]) for each in context["answers"]} == {("rule", None)}
 
