@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from secrets import token_hex
 from typing import Any, Final, cast
 
@@ -96,14 +97,19 @@ class _Connection(web_protocol.RequestHandler):
             RepeatedHeaderParser,
             self,
             loop,
-            self._read_bufsize,
+            settings.get("read_bufsize", _READ_SIZE),
             payload_exception=web_protocol.RequestPayloadError,
-            max_msg_queue_size=web_protocol.MAX_MSG_QUEUE_SIZE,
+            **_QUEUE,
             **own,
         )
         self._parser = cast(Any, FirstInC(self._parser, slower))
 
 
+_READ_SIZE: Final = signature(web_protocol.RequestHandler).parameters["read_bufsize"].default
+_QUEUE: Final[dict[str, Any]] = (
+    {"max_msg_queue_size": web_protocol.MAX_MSG_QUEUE_SIZE} if hasattr(web_protocol, "MAX_MSG_QUEUE_SIZE") else {}
+)
+"""What aiohttp gives its own parser; before 3.14.1 it had no limit for requests that wait on a connection."""
 _OF_PARSER: Final = ("max_line_size", "max_field_size", "max_headers", "auto_decompress")
 """The settings of a connection that its parser needs."""
 
