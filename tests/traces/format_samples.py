@@ -11,19 +11,27 @@ from typing import Any
 from workbench.traces import building
 from workbench.traces.formats import FORMATS
 
+
+class JsonLines(list[Any]):
+    """The values of a file of JSON lines; any other sample is one value."""
+
+    def __init__(self, *values: Any) -> None:
+        super().__init__(values)
+
+
 SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
-    "Kimi Code": [
+    "Kimi Code": JsonLines(
         {"type": "metadata", "protocol_version": "1.5", "created_at": 1},
         {
             "type": "context.append_message",
             "message": {"role": "user", "content": [{"type": "text", "text": "hello"}], "origin": {"kind": "user"}},
         },
-    ],
-    "Copilot CLI": [
+    ),
+    "Copilot CLI": JsonLines(
         {"type": "session.start", "data": {"sessionId": "s"}, "id": "1", "timestamp": "t", "parentId": None},
         {"type": "user.message", "data": {"content": "hello"}, "id": "2", "timestamp": "t", "parentId": "1"},
-    ],
-    "Qwen Code": [
+    ),
+    "Qwen Code": JsonLines(
         {
             "uuid": "u1",
             "parentUuid": None,
@@ -32,21 +40,21 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             "message": {"role": "user", "parts": [{"text": "hello"}]},
         },
         {"uuid": "u2", "parentUuid": "u1", "sessionId": "s", "type": "system", "subtype": "x", "systemPayload": {}},
-    ],
+    ),
     "Cursor": [{"role": "user", "message": {"content": [{"type": "text", "text": "hello"}]}}],
-    "Droid": [
+    "Droid": JsonLines(
         {"type": "session_start", "id": "s", "title": "", "cwd": "/home"},
         {"type": "message", "id": "1", "message": {"role": "user", "content": [{"type": "text", "text": "hello"}]}},
-    ],
-    "Windsurf": [
+    ),
+    "Windsurf": JsonLines(
         {"type": "user_input", "status": "done", "user_input": {"user_response": "hello"}},
         {"type": "view_file", "status": "done", "view_file": {"path": "x", "content": "y"}},
-    ],
-    "Grok Build": [
+    ),
+    "Grok Build": JsonLines(
         {"type": "user", "content": [{"type": "text", "text": "hello"}], "prompt_index": 0},
         {"type": "tool_result", "tool_call_id": "c", "content": "x"},
-    ],
-    "goose": [
+    ),
+    "goose": JsonLines(
         {"description": "", "working_dir": "/home", "message_count": 1},
         {
             "role": "user",
@@ -54,27 +62,27 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
             "content": [{"type": "text", "text": "hello"}],
             "metadata": {"userVisible": True, "agentVisible": True},
         },
-    ],
-    "Claude Code": [
+    ),
+    "Claude Code": JsonLines(
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
         {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}},
-    ],
-    "Codex": [
+    ),
+    "Codex": JsonLines(
         {"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}},
         {
             "timestamp": "t",
             "type": "response_item",
             "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
         },
-    ],
-    "pi": [
+    ),
+    "pi": JsonLines(
         {"type": "session", "id": "s", "cwd": "/home"},
         {
             "type": "message",
             "timestamp": "t",
             "message": {"role": "user", "content": [{"type": "text", "text": "hello"}]},
         },
-    ],
+    ),
     "SWE-agent": {"history": [{"role": "user", "content": "hello", "agent": "main"}], "info": {}},
     "mini-swe-agent": {
         "info": {"config": {"model": {"model_name": "m"}}},
@@ -175,24 +183,13 @@ SAMPLES: dict[str, list[Any] | dict[str, Any]] = {
         {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
     ],
 }
-LINES = (
-    "Kimi Code",
-    "Copilot CLI",
-    "Qwen Code",
-    "Droid",
-    "Windsurf",
-    "Grok Build",
-    "goose",
-    "Claude Code",
-    "Codex",
-    "pi",
-)
+LINES = [name for name, sample in SAMPLES.items() if isinstance(sample, JsonLines)]
 
 
 def written(name: str) -> str:
     """A sample as its format has it."""
     sample = SAMPLES[name]
-    return "\n".join(map(json.dumps, sample)) if name in LINES else json.dumps(sample, indent=1)
+    return "\n".join(map(json.dumps, sample)) if isinstance(sample, JsonLines) else json.dumps(sample, indent=1)
 
 
 MODULES = [building, *(sys.modules[each.read.__module__] for each in FORMATS)]
