@@ -280,7 +280,10 @@ class Builder(EventBuilder):
         self.add(Failure(CATEGORY, message))
 
     def unknown(self, kind: str, value: Any, is_talk: bool = True) -> None:
-        """Append an entry that is not understood, unchanged; `is_talk`: it may be part of the conversation."""
+        """Append an entry that is not understood, unchanged, as `Unknown(f"{self.name} {kind}", {"entry": value})`.
+
+        `is_talk`: it may be part of the conversation, and a file with many of those is refused.
+        """
         if is_talk and _looks_like_talk(value):
             self.bodies.strange[without_surrogates(kind)] += 1
         super().unknown(kind, value)
