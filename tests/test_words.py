@@ -254,6 +254,6 @@ def test_names_say_what_they_name() -> None:
         for line, name in defined_names(path):
             better = [VAGUE[word] for word in map(str.lower, WORD.findall(name)) if word in VAGUE]
             if name.strip("_") in VAGUE_ALONE:
-                better = [f"{name} and what is meant, in one name"]
+                better = [f"more words that say what is meant, such as {name}_text; names inside functions count, too"]
             found += [f"{path.relative_to(TOP)}:{line}: {name!r}, better with {each}" for each in better]
     assert not found, "\n".join(found)
