@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_textual_snapshot import SVGImageExtension, node_to_report_path  # type: ignore[import-untyped]
 from textual import constants
 from textual import screen as textual_screen
 from textual.app import App
@@ -56,6 +58,8 @@ DAYS_LATER = 2 * 24 * 3600
 
 
 IF_MEANT = "if this is meant: uv run pytest -n 0 --snapshot-update, with the path of this test"
+GROUND = re.compile(r'<rect fill="(\S+)" x="(\S+)" y="(\S+)" width="(\S+)" height="\S+" shape-rendering="crispEdges"/>')
+"""What is behind a piece of a line, as an SVG has it."""
 
 BORDERS = str.maketrans("│┃╎▌", "    ")
 """What stands between two lines of a text in a box."""
@@ -64,10 +68,14 @@ BORDERS = str.maketrans("│┃╎▌", "    ")
 class Pictures:
     """What the screen shows, against what somebody found good."""
 
-    def __init__(self, snap_compare: Callable[..., bool], sizes: Sequence[Size]) -> None:
+    def __init__(self, snap_compare: Callable[..., bool], sizes: Sequence[Size], report: Path) -> None:
         self._snap_compare = snap_compare
+        self._report = report
+        """Where `snap_compare` writes its part of the report: of each test only the last picture."""
         self.sizes = sizes
         """Where one app shows many things, each is looked at in these; the large one is among the wide cases."""
+        self.different: list[str] = []
+        """The names of those that differ; the test goes on, and fails at its end."""
 
     async def compare_now(self, pilot: Pilot[Any], name: str, words: Sequence[str], *, is_busy: bool = False) -> None:
         """Compare what an app shows that goes on afterwards; `name` is the picture's in its test."""
@@ -76,7 +84,9 @@ class Pictures:
         inspect.getclosurevars(self._snap_compare).nonlocals["snapshot"](name=name)  # of the next one it compares
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("textual._doc.take_svg_screenshot", lambda **_: taken)
-            assert self._snap_compare(pilot.app), f"the picture {name} differs; {IF_MEANT}"
+            if not self._snap_compare(pilot.app):
+                self.different.append(name)
+                self._report.rename(self._report.with_name(f"{self._report.name}_{name}"))
 
     async def compare_at(self, size: Size, pilot: Pilot[Any], name: str, words: Sequence[str]) -> None:
         """Compare what an app shows if it has this size, and only look at it in others."""
@@ -103,6 +113,22 @@ class Pictures:
             await pilot.resize_terminal(*size)
             await still(pilot, at_rest)
         assert pilot.app.screen._compositor.size == size
+
+
+def joined_grounds(svg: str) -> str:
+    """A picture in which neighbours of one colour are one rectangle: nobody sees where a line is divided."""
+    joined: list[tuple[str, str, float, float]] = []
+    for colour, x, y, width in GROUND.findall(svg):
+        start, end = float(x), float(x) + float(width)
+        if joined and joined[-1][:2] == (colour, y) and round(joined[-1][3]) == round(start):
+            start = joined.pop()[2]
+        joined.append((colour, y, start, end))
+    grounds = "\n".join(f"{colour} {y} {round(start)} {round(end)}" for colour, y, start, end in joined)
+    return f"{GROUND.sub('', svg)}\n{grounds}"
+
+
+def _matches(_: SVGImageExtension, *, serialized_data: Any, snapshot_data: Any) -> bool:
+    return joined_grounds(serialized_data) == joined_grounds(snapshot_data)
 
 
 def check_look(app: App[Any], words: Sequence[str]) -> None:
@@ -185,5 +211,9 @@ def pictures(snap_compare: Callable[..., bool], tmp_path: Path, request: pytest.
         patch.setitem(Timer.__init__.__kwdefaults__ or {}, "skip", False)
         patch.setattr(Input, "_toggle_cursor", lambda field: None)
         patch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda area: None)
-        yield Pictures(snap_compare, SIZES if request.config.option.markexpr else (*SIZES, LARGE))
+        patch.setattr(SVGImageExtension, "matches", _matches)
+        sizes = SIZES if request.config.option.markexpr else (*SIZES, LARGE)
+        yield (made := Pictures(snap_compare, sizes, node_to_report_path(request.node)))
     time.tzset()
+    if made.different:
+        pytest.fail(f"these pictures differ: {', '.join(made.different)}; {IF_MEANT}", pytrace=False)

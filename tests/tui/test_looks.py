@@ -8,7 +8,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from tui.contrast import faint_texts
-from tui.snapshots import check_look, sticking_out
+from tui.snapshots import check_look, joined_grounds, sticking_out
 
 
 class Faulty(App[None]):
@@ -43,3 +43,19 @@ async def test_missing_words_faint_texts_and_what_sticks_out_are_found() -> None
         app.query_one("#narrow").styles.width = 30
         await pilot.pause()
         check_look(app, ["plain words here"])
+
+
+def test_pictures_with_the_same_colours_are_the_same_wherever_a_line_is_divided() -> None:
+    def picture(*pieces: tuple[str, str, str]) -> str:
+        return "".join(
+            f'<rect fill="{colour}" x="{x}" y="1.5" width="{width}" height="24.65" shape-rendering="crispEdges"/>'
+            for colour, x, width in pieces
+        )
+
+    whole = joined_grounds(picture(("#232b3a", "0", "36.6"), ("#dfe5f1", "36.6", "12.2")))
+    divided = (("#232b3a", "0", "12.2"), ("#232b3a", "12.2", "24.4"), ("#dfe5f1", "36.6", "12.2"))
+    assert joined_grounds(picture(*divided)) == whole
+    assert joined_grounds(picture(*divided) + "<text>a</text>") != whole
+    assert joined_grounds(picture(*divided[:2])) != whole
+    assert joined_grounds(picture(divided[0], *divided[2:])) != whole
+    assert joined_grounds(picture(("#232b3a", "0", "24.4"), ("#dfe5f1", "24.4", "24.4"))) != whole
