@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.logs import number
-from workbench.log.events import AssistantMessage, Setting, Usage, UserMessage
+from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
 from workbench.sources.model_calls import model_calls
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -11,7 +11,7 @@ from workbench.sources.source import as_source
 
 
 def test_a_call_ends_with_its_answer_and_began_as_long_before_as_it_took(services: Services) -> None:
-    bodies = [
+    bodies: list[Body] = [
         Setting("model", "gpt-4o"),
         UserMessage("hello"),
         AssistantMessage("hi", "r1"),
