@@ -188,12 +188,12 @@ class _Trial:
         return left
 
     def _first_rounds(self, mutant: CodeMutant, reached: ReachedTests, known: set[str]) -> list[list[str]]:
-        """Those that noticed it before, and then new ones; of a new fault, the nearest files."""
+        """Those that noticed it before, and then new ones; of a new fault, or one that hung, the nearest files."""
         from support.code_mutants import listed_tests
 
         near = self._nearest.of(mutant.file)
-        if not self._kept.was_tried(mutant):
-            return [[], near]
+        if not self._kept.was_tried(mutant) or self._kept.has_hung(mutant):
+            return [self._kept.noticed_by(mutant), near]
         others = [test.partition("::")[0] for test in reached.tests.get(mutant.key, ())]
         files = dict.fromkeys([*near, *self._nearest.of_room(mutant.file), *others])
         new = [each for file in files for each in listed_tests(file) if each not in known]

@@ -174,6 +174,8 @@ def test_what_became_of_a_fault_counts_until_its_files_change(tmp_path: Path) ->
     assert known() == []
     assert [fates.noticed_by(each) for each in (noticed, survived)] == [["near.py::test_1"], []]
     assert [fates.was_tried(each) for each in (noticed, survived, new)] == [True, True, False]
+    fates.add(tmp_path, new, asked, "hangs", "")
+    assert [fates.has_hung(each) for each in (noticed, survived, new)] == [False, False, True]
 
 
 def test_tests_that_print_nothing_are_taken_for_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,10 @@ class KeptFates:
         """Whether anything is known of it, however its files were then."""
         return fault.key in self._known
 
+    def has_hung(self, fault: CodeMutant) -> bool:
+        """Whether the nearest tests once hung with it. Nobody knows which of them."""
+        return any(each["fate"] == "hangs" for each in self._known.get(fault.key, ()))
+
     def noticed_by(self, fault: CodeMutant) -> list[str]:
         """The tests that noticed it before, the last first, whatever has changed since."""
         return list(dict.fromkeys(each["by"] for each in reversed(self._known.get(fault.key, [])) if each["by"]))
