@@ -41,7 +41,7 @@ def seen(made: Conversation) -> object:
         sums,
         made.sums.cost,
         made.held,
-        made.result_count,
+        len(made.results),
         view.masked.upto,
         made.original_tokens,
         made.repairs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from workbench.context.conversation import Conversation
 from workbench.context.fixed_slots import FixedSlots, cut_note_in
@@ -13,7 +13,7 @@ from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import TokenCount
 
 
-class RequestBase(NamedTuple):
+class RequestBase(Struct, frozen=True):
     """The part of every request that is never cut: fixed slots and summaries."""
 
     items: tuple[Item, ...]
@@ -27,7 +27,7 @@ class RequestBase(NamedTuple):
     """What was cut of its files, in words."""
 
 
-class Arrangement(NamedTuple):
+class Arrangement(Struct, frozen=True):
     """Everything a plan is made of."""
 
     conversation: Conversation

@@ -55,7 +55,8 @@ class Conversation(MeasuredUnits):
 
     def add_event(self, event: Event) -> bool:
         """Add one event; False if it is out of order, and then nothing was changed."""
-        return _ADDERS.get(type(event.body), Conversation._add_aside)(self, event, event.body)
+        body = event.body
+        return _ADDERS.get(type(body), Conversation._add_aside)(self, event, body)
 
     def add_events(self, events: Iterable[Event]) -> bool:
         """Add events up to the first that is out of order; False if there is one."""
@@ -143,12 +144,13 @@ class Conversation(MeasuredUnits):
             return False
         self.last_group = number
         tool, begins = body.tool, not unit.cells
-        tokens, exact, note, changed, whole = meter.call((tool, body.arguments))
+        counted = meter.call((tool, body.arguments))
+        tokens, note = counted.tokens, counted.note
         wire_id, renamed = self._pairs.call(call_id, len(self.cells))
-        cell = Cell(event, self.turn, number, tokens, exact, tool or normalise.UNNAMED_TOOL, wire_id)
+        cell = Cell(event, self.turn, number, tokens, counted.exact, tool or normalise.UNNAMED_TOOL, wire_id)
         if note or renamed:
             cell.note = f"{note}; {renamed}" if note and renamed else note or renamed
-            cell.changed, cell.whole = changed, whole
+            cell.changed, cell.whole = counted.changed, counted.whole
         unit.calls += 1
         self._join(unit, cell, tokens, meter.around_call[begins], begins)
         return True
@@ -208,7 +210,7 @@ class Conversation(MeasuredUnits):
     def copy(self) -> Conversation:
         """An independent copy: nothing that still changes is shared."""
         made = copy(self)
-        for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
+        for name in ("cells", "units", "openers", "held", "preamble", "repairs", "results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
         for name in ("_pinned", "_early", "_late"):
             setattr(made, name, getattr(self, name).copy())
@@ -228,7 +230,7 @@ class Conversation(MeasuredUnits):
         made = self.copy()
         made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
         made._pinned, made.held_set, made.held = set(), frozenset(), []
-        made._mask, made._results = self._meter.mask_window(), []
+        made._mask, made.results = self._meter.mask_window(), []
         made.sums = RunningSums(len(self.units))
         affected = {*ground.overrides, *ground.kept, *self.overrides, *self.ground.kept}
         by_turn, cover = self._masking.scope == "turn", ground.cover
@@ -282,12 +284,13 @@ class Conversation(MeasuredUnits):
         made.units = [self.units[number].moved(turns, places) for number in numbers]
         made.openers = [-1, *(numbers[opener] for opener in self.openers[1:] if opener in numbers)]
         made.turn = len(made.openers) - 1
+        made.begins_with_user = made.openers[1:2] == [0] or not made.units
         made.last_group = max((number for number, unit in enumerate(made.units) if unit.calls), default=-1)
         made._pinned = {numbers[number] for number in self._pinned if number in numbers}
         made.held_set = frozenset(numbers[number] for number in self.held if number in numbers)
         made.held = sorted(made.held_set)
-        made.repairs, made._results = (
-            [places[at] for at in each if at in places] for each in (self.repairs, self._results)
+        made.repairs, made.results = (
+            [places[at] for at in each if at in places] for each in (self.repairs, self.results)
         )
         made.preamble, made._early, made._late = self.preamble[:], self._early.copy(), self._late.copy()
         made.sums, made._mask = self.sums.of_units(numbers), self._mask.copy()

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
 
+from msgspec import Struct
+
 from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
@@ -41,7 +43,7 @@ All threads share them, and any may clear them at any time. So an entry is read 
 """
 
 
-class CallCount(NamedTuple):
+class CallCount(Struct, frozen=True, gc=False):
     """What a call costs as it is sent."""
 
     tokens: int
@@ -79,7 +81,7 @@ class _Calls(dict[tuple[str, str], CallCount]):
 _CALLS: WeakKeyDictionary[TokenCounter, _Calls] = WeakKeyDictionary()
 
 
-class CuttingRules(NamedTuple):
+class CuttingRules(Struct, frozen=True):
     """What a policy says about leaving out what is old."""
 
     fits: bool
@@ -173,10 +175,7 @@ class Meter:
     def widest_notice(self, count: int) -> TokenCount:
         """The most that a notice can cost whose number has no more digits than `count`."""
         digits = len(str(count))
-        found = self._notices.get(digits)
-        if found is None:
-            found = self._notices[digits] = self.text(history_notice(10**digits - 1))
-        return found
+        return self._notices.get(digits) or self._notices.setdefault(digits, self.text(history_notice(10**digits - 1)))
 
     def count_content(self, content: Content) -> TokenCount:
         """Count a message's content: text with the tokenizer, pictures by the provider's rule."""

@@ -45,6 +45,8 @@ class MeasuredUnits:
         self._freed_later: dict[int, int] = {}
         """What masking added to the cost of units meanwhile."""
         self.turn = 0
+        self.begins_with_user = True
+        """Whether no unit comes before the first user message."""
         self.openers: list[int] = [-1]
         """By turn: the unit of its user message; turn 0 has none."""
         self.held: list[int] = []
@@ -57,7 +59,7 @@ class MeasuredUnits:
         self.latest = 0
         """The sequence number of the latest user message."""
         self._mask = meter.mask_window()
-        self._results: list[int] = []
+        self.results: list[int] = []
         """The indexes of the results within the scope of masking."""
         self.last_cut = 0
         """Where the last plan cut history: the next cut is near."""
@@ -83,9 +85,11 @@ class MeasuredUnits:
         unit, units = Unit(turn, reply), self.units
         number = len(units)
         units.append(unit)
-        if number and (last := units[number - 1]).calls != last.results:
+        if not number:
+            self.begins_with_user = turn > 0
+        elif (last := units[number - 1]).calls != last.results:
             self._repair(last)
-        self.sums.open_unit()
+        self.sums.open_unit(number)
         return unit
 
     def _repair(self, unit: Unit) -> None:
@@ -105,8 +109,8 @@ class MeasuredUnits:
 
     def missing(self, view: View) -> tuple[int, ...]:
         """The calls of the newest unit that are sent and have no result yet."""
-        newest = len(self.units) - 1
-        if newest < 0 or (unit := self.units[newest]).calls == unit.results:
+        units = self.units
+        if not units or (unit := units[-1]).calls == unit.results:
             return ()
         return tuple([at for at in unit.cells if self._lacks_result(at) and is_sent(self.cells[at], view)])
 
@@ -119,20 +123,16 @@ class MeasuredUnits:
             opener = -1
         return opener, self.openers[turn + 1]
 
-    @property
-    def result_count(self) -> int:
-        """How many results are in the scope of masking."""
-        return len(self._results)
-
     def view(self) -> View:
         """The current decisions about single cells."""
+        cells, ground = self.cells, self.ground
         return View(
-            self.cells,
-            len(self.cells),
+            cells,
+            len(cells),
             self.overrides,
-            self.ground.kept,
-            self.ground.cover,
-            self._mask.span(self.turn if self._masking.scope == "turn" else -1),
+            ground.kept,
+            ground.cover,
+            self._mask.span(self.turn),
             0 if self._is_over() else self.latest,
             self._meter.is_record,
             self._asides,
@@ -141,11 +141,11 @@ class MeasuredUnits:
 
     def _is_over(self) -> bool:
         """Whether the turn ends with an answer. An excluded one does not count, unless its question is excluded too."""
+        units = self.units
         if not self.overrides:
-            newest = len(self.units) - 1
-            return newest >= 0 and (unit := self.units[newest]).reply is not None and not unit.calls
+            return bool(units) and not (unit := units[-1]).calls and unit.reply is not None
         asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
-        for unit in reversed(self.units):
+        for unit in reversed(units):
             if unit.reply is None or unit.calls:
                 return False
             cells = (self.cells[at] for at in unit.cells)
@@ -216,17 +216,17 @@ class MeasuredUnits:
             self._meter.set_mask(cell)
             freed = max(0, -_mask_delta(cell))
             if freed:
-                cell.number = len(self._results)
-        self._results.append(at)
+                cell.number = len(self.results)
+        self.results.append(at)
         fresh = self._mask.add_result(freed)
         if fresh:
-            self._masked([self.cells[self._results[number]] for number in fresh], 1)
+            self._masked([self.cells[self.results[number]] for number in fresh], 1)
 
     def _unmask_turn(self) -> None:
         """Unmask the results of the last turn when a new turn begins: they are history now."""
-        masked = [self.cells[at] for at in self._results[self._masking.keep_first : self._mask.upto]]
+        masked = [self.cells[at] for at in self.results[self._masking.keep_first : self._mask.upto]]
         self._mask = self._meter.mask_window()
-        self._results = []
+        self.results = []
         self._masked(masked, -1)
 
     def _masked(self, cells: list[Cell], sign: int) -> None:

@@ -6,10 +6,11 @@ values that later events do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import chain, takewhile
+
+from msgspec.structs import replace
 
 from workbench.context.arrange import Arrangement, synthetic_item
 from workbench.context.budget import Budget
@@ -17,7 +18,7 @@ from workbench.context.fitting import fit_results
 from workbench.context.items import Item, Slot
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.plan_items import Cuts, PlanItems
-from workbench.context.running_sums import NO_COST, UnitCost
+from workbench.context.running_sums import UnitCost
 from workbench.context.stages import history, normalise
 from workbench.context.stages.groups import GroupCut, cut_groups
 from workbench.context.stages.history import NO_CAP, WHOLE_HISTORY, HistoryCut
@@ -36,74 +37,81 @@ class Outline:
     whole = False
     cut_to_fit = 0
     """Tokens that results lost so that the request fits."""
+    waiting: tuple[str, ...] = ()
+    """The ids of calls that are still running."""
+    _lacking: tuple[int, ...] = ()
+    """Calls of the newest unit that get a synthetic result."""
     _dropped = 0
     """How many messages the notice says are left out; 0: there is no notice."""
     _notice = _opening = TokenCount(0, True)
+    _note_tokens = _note_framing = 0
+    """What both notes cost."""
 
     def __init__(self, parts: Arrangement) -> None:
         """Cut history and turn to the budget."""
-        conversation, _, meter, _, live, _ = self.parts = parts
-        self.limits = meter.limits
-        self.view = conversation.view()
-        missing = conversation.missing(self.view)
-        self.waiting = tuple([conversation.cells[at].wire_id for at in missing]) if live else ()
-        """The ids of calls that are still running."""
-        self._lacking = () if live else missing
-        """Calls of the newest unit that get a synthetic result."""
+        self.parts = parts
+        conversation, meter = parts.conversation, parts.meter
+        self.limits = limits = meter.limits
+        self.view = view = conversation.view()
+        missing = conversation.missing(view)
+        if missing and parts.live:
+            self.waiting = tuple([conversation.cells[at].wire_id for at in missing])
+        elif missing:
+            self._lacking = missing
         self._repairs = len(conversation.repairs)
         self._cut()
-        if self.tokens > self.limits.capacity and not meter.is_record:
+        if self.tokens > limits.capacity and not meter.is_record:
             self._fit_results()
 
     # The cuts
 
     def _cut(self) -> None:
-        conversation, base, meter, _, _, _ = self.parts
+        parts = self.parts
+        conversation, base, meter = parts.conversation, parts.base, parts.meter
         sums, rules, turn = conversation.sums, meter.cutting, conversation.turn
-        cost, end, opener = sums.cost, len(conversation.units), conversation.openers[turn]
+        cost, framing, end, opener = sums.cost, sums.framing, len(conversation.units), conversation.openers[turn]
         start = opener if opener > 0 else 0
         behind = start + 1 if turn else start
         # The part of the turn that is always kept: its last iteration group, and what follows.
         last = conversation.last_group if conversation.last_group > behind else behind
-        past = present = NO_COST  # what is always sent, in history and in the turn; the sums leave it out
-        if conversation.held:
-            past = sums.apart_before(start)
-            present = sums.apart_before(end).minus(past)
+        may_go = cost[last] - cost[behind]
+        # The cost and the framing of everything, and how much of that is over the target.
+        whole, around, earlier = base.cost + cost[end], base.framing + framing[end], cost[start] - framing[start]
+        if conversation.held:  # always sent; the sums leave it out
+            held, past = sums.apart_before(end), sums.apart_before(start)
+            whole, around, earlier = whole + held.cost, around + held.framing, earlier + past.cost - past.framing
         if self._lacking:
-            present = present.plus(self._synthetic_cost())
-        question = cost[behind] - cost[start] + present.cost
-        is_plain = self._is_plain()
-        left = self.limits.target - base.cost - question - cost[end] + cost[last] - past.cost
-        left -= 0 if is_plain else self._spare()
-        cut = self._cut_history(start, left - (cost[last] - cost[behind] if rules.turn_first else 0))
-        older = _kept_history(cost, cut, start)
-        left -= older + (self._notice.tokens + meter.around_message if self._dropped else 0)
-        groups = cut_groups(cost, behind, last, left) if rules.drop_groups else GroupCut(behind)
-        held, results = conversation.held_set, conversation.result_count
-        self.cuts = Cuts(turn, start, behind, end, cut, groups, held, results)
+            added = self._synthetic_cost()
+            whole, around = whole + added.cost, around + added.framing
+        excess = whole - self.limits.target
+        # Whether a user message is first after any cut: then no note has to open the request in the user's name.
+        is_plain = conversation.begins_with_user and not (conversation.overrides or base.summaries)
+        if not is_plain:
+            excess += self._spare()
+        cut = self._cut_history(start, cost[start] - excess + (0 if rules.turn_first else may_go))
+        first, kept = cut.start, cut.opener
+        gone, around_gone = cost[first], framing[first]
+        if kept >= 0:
+            gone -= cost[kept + 1] - cost[kept]
+            around_gone -= framing[kept + 1] - framing[kept]
+        excess += self._note_tokens + self._note_framing - gone
+        earlier -= gone - around_gone
+        groups = GroupCut(behind)
+        if excess > 0 and rules.drop_groups:
+            groups = cut_groups(cost, behind, last, may_go - excess)
+            gone += cost[groups.first] - cost[behind]
+            around_gone += framing[groups.first] - framing[behind]
+        results = len(conversation.results)
+        self.cuts = Cuts(turn, start, behind, end, cut, groups, conversation.held_set, results)
         if not is_plain and not self._opens_with_user(cut):
-            self._opening = meter.text(normalise.OPENING)
-        self._add_up(older + past.cost, question + cost[end] - cost[groups.first], past.framing, present.framing)
-
-    def _add_up(self, older: int, newer: int, past: int, present: int) -> None:
-        """The size of the request: `older` and `newer` are the cost of history and turn, `past` and `present` are the
-        framing in them that the sums leave out."""
-        conversation, base, meter, _, _, _ = self.parts
-        _, start, behind, end, cut, groups, _, _ = self.cuts
-        framing, notes = conversation.sums.framing, 0
-        past += _kept_history(framing, cut, start)
-        present += framing[behind] - framing[start] + framing[end] - framing[groups.first]
-        around = base.framing + past + present
-        if self._dropped:
-            notes += self._notice.tokens
-            around += meter.around_message
-        if self._opening.tokens:
-            notes += self._opening.tokens
-            around += meter.around_message
-        self.framing_tokens = around
-        self._history, self._turn = older - past + notes, newer - present
-        self.tokens = base.cost - base.framing + self._history + self._turn + around
+            self._opening = count = meter.text(normalise.OPENING)
+            self._note_tokens += count.tokens
+            self._note_framing += meter.around_message
+        notes, around_notes = self._note_tokens, self._note_framing
+        self.tokens = whole - gone + notes + around_notes
         """Items and framing."""
+        self.framing_tokens = around - around_gone + around_notes
+        self._history = earlier + notes
         self.original_tokens = conversation.original_tokens + base.original_tokens + notes
         repairs = self._repairs + len(self._lacking)
         if repairs:
@@ -112,28 +120,29 @@ class Outline:
     def _synthetic_cost(self) -> UnitCost:
         """The cost of the synthetic results of the newest unit."""
         cells, meter, count = self.view.cells, self.parts.meter, len(self._lacking)
-        around = sum(meter.around_result(cells[at]) for at in self._lacking)
+        around = sum([meter.around_result(cells[at]) for at in self._lacking])
         return UnitCost(count * meter.no_result.tokens + around, around, count)
 
     def _cut_history(self, end: int, room: int) -> HistoryCut:
         """Cut what is before the unit `end`; note how many messages are left out if a notice says so."""
         conversation, meter = self.parts.conversation, self.parts.meter
         rules, cost, messages = meter.cutting, conversation.sums.cost, conversation.sums.messages
+        count, resident, has_notice = messages[end], rules.resident, rules.notice
         budget = min(room, rules.cap) if rules.fits else NO_CAP
-        if cost[end] <= budget and messages[end] <= rules.resident:
+        if cost[end] <= budget and count <= resident:
             return WHOLE_HISTORY
-        if rules.fits and rules.notice:
-            widest = meter.widest_notice(messages[end]).tokens + meter.around_message
-            budget = min(room - widest, rules.cap)
+        if has_notice and rules.fits:
+            budget = min(room - meter.widest_notice(count).tokens - meter.around_message, rules.cap)
         near, opener_of = conversation.last_cut, conversation.opener_of
-        cut = history.cut_history(cost, messages, end, budget, rules.resident, opener_of, near)
-        conversation.last_cut = cut.start
-        if rules.notice:
-            dropped = messages[cut.start]
-            if cut.opener >= 0:
-                dropped -= messages[cut.opener + 1] - messages[cut.opener]
+        cut = history.cut_history(cost, messages, end, budget, resident, opener_of, near)
+        conversation.last_cut = start = cut.start
+        if has_notice:
+            dropped, opener = messages[start], cut.opener
+            if opener >= 0:
+                dropped -= messages[opener + 1] - messages[opener]
             if dropped:
-                self._dropped, self._notice = dropped, meter.notice(dropped)
+                self._dropped, self._notice = dropped, (count := meter.notice(dropped))
+                self._note_tokens, self._note_framing = count.tokens, meter.around_message
         return cut
 
     def _fit_results(self) -> None:
@@ -142,11 +151,9 @@ class Outline:
         found = fit_results(self.view, units, cuts, self.parts.meter, self.tokens)
         if found is None:
             return
-        self.view = self.view._replace(fitted=found)
+        self.view = replace(self.view, fitted=found)
         for each in found.values():
-            if units[each.unit].turn == cuts.turn:
-                self._turn -= each.saved
-            else:
+            if units[each.unit].turn != cuts.turn:
                 self._history -= each.saved
             self.cut_to_fit += each.saved
         self.tokens -= self.cut_to_fit
@@ -157,13 +164,6 @@ class Outline:
         """Room for a note in the user's name, kept wherever the request might begin with the assistant."""
         meter = self.parts.meter
         return meter.text(normalise.OPENING).tokens + meter.around_message
-
-    def _is_plain(self) -> bool:
-        """Whether a user message is first after any cut: a user opened the conversation and no item is an exception."""
-        conversation = self.parts.conversation
-        if conversation.overrides or self.parts.base.summaries:
-            return False
-        return not conversation.units or (conversation.turn > 0 and conversation.openers[1] == 0)
 
     def _opens_with_user(self, cut: HistoryCut) -> bool:
         conversation, end = self.parts.conversation, self.cuts.units
@@ -220,7 +220,7 @@ class Outline:
         """The tokens of each slot."""
         slots = self.parts.base.slots.copy()
         slots["history"] += self._history
-        slots["turn"] += self._turn
+        slots["turn"] += self.tokens - self.framing_tokens - sum(slots.values())
         return slots
 
     @property
@@ -232,13 +232,14 @@ class Outline:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        _, base, meter, _, _, notes = self.parts
-        return request_warnings(self.limits, self.tokens, self.slots, meter.guidance, (*base.cuts, *notes))
+        parts = self.parts
+        cuts = (*parts.base.cuts, *parts.notes)
+        return request_warnings(self.limits, self.tokens, self.slots, parts.meter.guidance, cuts)
 
     @cached_property
     def items(self) -> PlanItems:
         """Its items, sent or not."""
-        conversation, base, meter, _, _, _ = self.parts
+        conversation, base, meter = self.parts.conversation, self.parts.base, self.parts.meter
         return PlanItems(
             base.items + self.notes,
             self.view,
@@ -289,11 +290,3 @@ class Outline:
     def plan(self) -> ContextPlan:
         """The full plan, with a verdict and all figures."""
         return ContextPlan.read_from(self, self.verdict, self.totals)
-
-
-def _kept_history(sums: Sequence[int], cut: HistoryCut, end: int) -> int:
-    """The part of history before the unit `end` that a cut keeps, without the held units: tokens or framing, depending
-    on `sums`."""
-    start, opener = cut.start, cut.opener
-    kept = sums[end] - sums[start] if start < end else 0
-    return kept + sums[opener + 1] - sums[opener] if opener >= 0 else kept

@@ -6,21 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct
+
 from workbench.context.budget import Budget, Limits
 from workbench.context.plan_items import PlanItems
 from workbench.context.stages.verdict import Status
 from workbench.models.calibration import NOTHING, TokensOutsideRows
 
 
-class Verdict:
+class Verdict(Struct, eq=False):
     """Whether the request can be sent."""
 
-    __slots__ = ("_why", "status")
-
-    def __init__(self, status: Status, why: str | Callable[[], str]) -> None:
-        """`why`: the reason in numbers, or what makes it when it is first read."""
-        self.status = status
-        self._why = why
+    status: Status
+    _why: str | Callable[[], str]
+    """The reason in numbers, or what makes it when it is first read."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Verdict) and (self.status, self.why) == (other.status, other.why)

@@ -8,6 +8,9 @@ from copy import copy
 from functools import cached_property
 from typing import NamedTuple, overload
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from workbench.context import fold
 from workbench.context.cells import Cell, Unit
 from workbench.context.items import IN_REQUEST, Edit, Item, Slot, State
@@ -19,7 +22,7 @@ from workbench.context.view import View, edits_of, fate_of, is_sent
 from workbench.log.events import text_of
 
 
-class Cuts(NamedTuple):
+class Cuts(Struct, frozen=True):
     """Where history and the current turn are cut."""
 
     turn: int
@@ -170,7 +173,7 @@ class PlanItems(Sequence[Item]):
     def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanItems:
         """The items with results that were cut so that the request fits."""
         items = copy(self)
-        items.view = self.view._replace(fitted=fitted)
+        items.view = replace(self.view, fitted=fitted)
         return items
 
     def with_fixed(self, item: Item) -> PlanItems:

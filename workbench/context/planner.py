@@ -83,7 +83,7 @@ class Planner:
         self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
-        self._parts = Arrangement(self._conversation, self._base, self._meter, model, live)
+        self._parts = self._arranged()
         self._built = 0
         """How many events the log had when the conversation was last built."""
         self._staged: tuple[Conversation, int, StagedConversation] | None = None
@@ -115,17 +115,25 @@ class Planner:
 
     def append_event(self, event: Event) -> None:
         """Add one event."""
-        trial, self._trial = self._trial, None
-        self._events.append(event)
         body = event.body
-        if type(body) not in CONTROL:
-            conversation = self._conversation
-            is_first = not conversation.units
-            if self._is_latest_summarised(body) or not conversation.add_event(event) or self._outgrew_its_compaction():
-                self._restart()
-            elif is_first:
-                self._refill()
+        self._events.append(event)
+        if type(body) in CONTROL:
+            self._append_control(event, body)
             return
+        self._trial = None
+        conversation, compactions = self._conversation, self._in_effect.compactions
+        if compactions and self._is_latest_summarised(body):
+            self._restart()
+            return
+        is_first = not conversation.units
+        if not conversation.add_event(event) or (compactions and self._outgrew_its_compaction()):
+            self._restart()
+        elif is_first:
+            self._refill()
+
+    def _append_control(self, event: Event, body: Body) -> None:
+        """Add an event that decides about others."""
+        trial, self._trial = self._trial, None
         self._controls.append(event)
         if isinstance(body, _SAY_NOTHING):
             return
@@ -162,14 +170,14 @@ class Planner:
 
     def _is_latest_summarised(self, body: Body) -> bool:
         """Whether the user message that this one follows is in the range of a compaction in force."""
-        if not self._in_effect.compactions or not isinstance(body, UserMessage):
+        if not isinstance(body, UserMessage):
             return False
         seq, ranges = self._conversation.latest, map(compaction_range, self._in_effect.compactions)
         return any(first <= seq <= last for first, last in ranges)
 
     def _outgrew_its_compaction(self) -> bool:
         """Whether the newest unit was summarised, and now has a cell that the summary does not cover."""
-        if not self._in_effect.compactions or not self._conversation.units:
+        if not self._conversation.units:
             return False
         cells, cover = self._conversation.units[-1].cells, self._conversation.ground.cover
         first, last = (self._conversation.cells[at].seq in cover for at in (cells[0], cells[-1]))
@@ -198,6 +206,7 @@ class Planner:
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
         made._conversation = self._conversation.copy()
+        made._parts = made._arranged()
         made._built, made._trial = 0, None
         if to_try:
             self._trial = made
@@ -212,6 +221,7 @@ class Planner:
         made.policy, made.limits, made._live = policy, limits, live
         made._meter = self._meter.meter_under(policy, limits)
         made._conversation.count_with(made._meter)
+        made._parts = made._arranged()
         return made
 
     def without(self, gone: Collection[int]) -> Planner | None:
@@ -273,6 +283,11 @@ class Planner:
             self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
         )
         self._base = base_of(items, self._summaries, self._meter)
+        self._parts = self._arranged()
+
+    def _arranged(self) -> Arrangement:
+        """What the plan is made of, without stages of plug-ins; made anew when a part of it is another one."""
+        return Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
         """The items of the summaries: where their range began, or after what was kept of it."""
@@ -327,7 +342,7 @@ class Planner:
 
     def plan(self) -> ContextPlan:
         """The plan for the events so far."""
-        return self.outline().plan()
+        return Outline(self.parts).plan()
 
     def outline(self) -> Outline:
         """What it sends, without explanations."""
@@ -339,10 +354,6 @@ class Planner:
         if self.policy.stages.use:
             conversation, notes = self._after_stages()
             return Arrangement(conversation, self._base, self._meter, self._model, self._live, notes)
-        made = self._parts
-        if made.conversation is self._conversation and made.base is self._base and made.meter is self._meter:
-            return made
-        self._parts = Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
         return self._parts
 
     def _after_stages(self) -> StagedConversation:

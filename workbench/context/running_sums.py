@@ -66,7 +66,7 @@ class RunningSums:
         """The sums of some of the units, in order, by the numbers that they get."""
         made = RunningSums()
         for number, new in numbers.items():
-            made.open_unit()
+            made.open_unit(new)
             if number in self._apart:
                 made._apart[new] = self._apart[number]
             else:
@@ -74,13 +74,12 @@ class RunningSums:
                 made.add_cost(new, cost - framing, framing, messages)
         return made
 
-    def open_unit(self) -> None:
-        """Add a unit, which costs nothing yet."""
+    def open_unit(self, number: int) -> None:
+        """Add a unit, which gets this number and costs nothing yet."""
         cost, framing, messages = self.cost, self.framing, self.messages
-        last = len(cost) - 1
-        cost.append(cost[last])
-        framing.append(framing[last])
-        messages.append(messages[last])
+        cost.append(cost[number])
+        framing.append(framing[number])
+        messages.append(messages[number])
 
     def add_cost(self, number: int, tokens: int, framing: int, messages: int) -> None:
         """Add a cost to the newest unit, which has this number and is not kept apart."""

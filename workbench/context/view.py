@@ -6,7 +6,8 @@ The planner measures with it and the items show it, so the sums and the items ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.context import fold
 from workbench.context.cells import Cell, Unit
@@ -22,7 +23,7 @@ NO_ASIDES: Mapping[str, int] = {}
 NOTHING_FITTED: Mapping[int, FittedResult] = {}
 
 
-class View(NamedTuple):
+class View(Struct, frozen=True):
     """What decides about single cells: everything but the two cuts (history and groups) and the summaries."""
 
     cells: Sequence[Cell]

@@ -60,6 +60,8 @@ TRIAL_IDS = {
 
 SPECIAL = "<|"
 """The beginning of every special token."""
+_SPECIAL_SIGN = "|"
+"""One character is found in a fraction of the time for two, and few texts have this one."""
 
 CLAUDE_FILE = "anthropic_tokenizer.json"
 
@@ -184,7 +186,9 @@ class QuickEncoder(PairEncoder):
         """How many tokens the text has: four bytes each."""
         if self._nfkc and not text.isascii():
             text = unicodedata.normalize("NFKC", text)
-        return len(self._encode(text)) if SPECIAL in text else len(self._encode_flat(text)) // 4
+        if _SPECIAL_SIGN in text and SPECIAL in text:
+            return len(self._encode(text))
+        return len(self._encode_flat(text)) // 4
 
 
 def _whole_characters(data: bytes) -> int:

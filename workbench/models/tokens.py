@@ -98,6 +98,8 @@ class TokenCounter:
         self._counts = _Counts(self)
         self._indexes: dict[str, PieceIndex] = {}
         self._remembered = 0
+        self._short_counts: dict[int, TokenCount] = {}
+        """The counts of short texts, by their tokens: there are few, and all texts with so many tokens share one."""
         self._unsaved: list[tuple[str, bytes, int, bool]] = []
         self._dropping = Lock()
         self._elder: TokenCounter | None = None
@@ -213,8 +215,16 @@ class TokenCounter:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
         if self._elder is not None and (known := self._elder.known_count(text)) is not None:
             return known
-        if len(text) < STORED_FROM and text.isascii() and self._encoder is not None:
-            return self._remember(text, TokenCount(self._encoder.size(text), self.exact))
+        if len(text) < STORED_FROM and self._encoder is not None and (text.isascii() or _is_sound(text)):
+            tokens = self._encoder.size(text)
+            found = self._short_counts.get(tokens)
+            if found is None:
+                found = self._short_counts[tokens] = TokenCount(tokens, self.exact)
+            self._counts[text] = found
+            self._remembered += len(text) + _ENTRY
+            if self._remembered > REMEMBERED:
+                self._forget_half()
+            return found
         digest = b""
         if self._store is not None and len(text) >= STORED_FROM:
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -235,18 +245,22 @@ class TokenCounter:
         return self._remember(text, TokenCount(tokens, whole and self.exact))
 
     def _remember(self, text: str, count: TokenCount) -> TokenCount:
-        """Keep a count in memory; if there are too many, drop the older half."""
+        """Keep a count in memory."""
         self._counts[text] = count
         self._remembered += len(text) + _ENTRY
         if self._remembered > REMEMBERED:
-            with self._dropping:
-                for oldest in list(self._counts):
-                    if self._remembered <= REMEMBERED // 2:
-                        break
-                    self._counts.pop(oldest, None)
-                    self._indexes.pop(oldest, None)
-                    self._remembered -= len(oldest) + _ENTRY
+            self._forget_half()
         return count
+
+    def _forget_half(self) -> None:
+        """Drop the older half of the counts in memory."""
+        with self._dropping:
+            for oldest in list(self._counts):
+                if self._remembered <= REMEMBERED // 2:
+                    break
+                self._counts.pop(oldest, None)
+                self._indexes.pop(oldest, None)
+                self._remembered -= len(oldest) + _ENTRY
 
     def _size(self, piece: str) -> int:
         """The tokens of a piece of limited length, with any characters."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.context.items import Edit
 
 
-class GroupCut(NamedTuple):
+class GroupCut(Struct, frozen=True):
     """The turn's units before `first` are left out, except for its user message."""
 
     first: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from workbench.config.text import counted
 from workbench.context.items import Edit
@@ -15,7 +17,7 @@ NEAR = 16
 """How many units a cut mostly moves from one request to the next, at most."""
 
 
-class HistoryCut(NamedTuple):
+class HistoryCut(Struct, frozen=True):
     """Units before `start` are left out, except for `opener`."""
 
     start: int
@@ -78,17 +80,21 @@ def cut_history(
     turn. `near` is any unit; one near the cut saves time.
     """
     need, count = cost[end], messages[end]
-    start = _first_from(cost, need - budget, near, end)
-    if count > max_messages:
-        start = max(start, _first_from(messages, count - max_messages, near, end))
+    tokens_out, messages_out = need - budget, count - max_messages  # what has to be left out, at least
+    start = _first_from(cost, tokens_out, near, end)
+    if messages[start] < messages_out:
+        start = _first_from(messages, messages_out, start, end)
     opener = -1
     if start < end:
         opener, following = opener_of(start)
         if opener >= 0:
-            start = _first_from(cost, need - budget + cost[opener + 1] - cost[opener], start, end)
-            if count > max_messages:
-                opener_count = messages[opener + 1] - messages[opener]
-                start = max(start, _first_from(messages, count - max_messages + opener_count, start, end))
+            behind = opener + 1
+            tokens_out += cost[behind] - cost[opener]
+            if cost[start] < tokens_out:
+                start = _first_from(cost, tokens_out, start, end)
+            messages_out += messages[behind] - messages[opener]
+            if messages[start] < messages_out:
+                start = _first_from(messages, messages_out, start, end)
             if start >= following:
                 opener, start = -1, following
     return HistoryCut(start, opener, need, budget, count, max_messages)
@@ -96,9 +102,9 @@ def cut_history(
 
 def _first_from(sums: Sequence[int], least: int, near: int, end: int) -> int:
     """The first unit up to `end` before which the sum is at least `least`, or else `end`."""
-    low, high = 0, end
-    if near < end and sums[near] < least:
-        low = near + 1
-        if low + NEAR < end and sums[low + NEAR] >= least:
-            high = low + NEAR
-    return bisect_left(sums, least, low, high)
+    if near >= end:
+        return bisect_left(sums, least, 0, end)
+    if sums[near] >= least:
+        return near if near and sums[near - 1] < least else bisect_left(sums, least, 0, near)
+    low, high = near + 1, near + NEAR
+    return bisect_left(sums, least, low, high if high < end and sums[high] >= least else end)

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.context.items import Edit, Kind
 from workbench.context.policy import MaskingPolicy
@@ -16,7 +18,7 @@ LEAST_TOKENS = 50
 _NONE = range(0)
 
 
-class MaskedSpan(NamedTuple):
+class MaskedSpan(Struct, frozen=True):
     """Which results are masked: those from `first` up to `upto`."""
 
     first: int
@@ -68,6 +70,7 @@ class MaskWindow:
     def __init__(self, policy: MaskingPolicy, window: int) -> None:
         self._first = policy.keep_first
         self._last = policy.keep_last
+        self._by_turn = policy.scope == "turn"
         self.active = bool(policy.keep_first or policy.keep_last)
         share = int(window * policy.batch_ratio) if policy.batch_ratio else policy.batch_tokens
         self._batch = min(policy.batch_tokens, share)
@@ -101,8 +104,8 @@ class MaskWindow:
         return fresh
 
     def span(self, turn: int) -> MaskedSpan:
-        """What is masked now, in this turn alone or, with -1, in all turns."""
+        """What is masked now that the conversation is at this turn: in all turns, or in this one alone."""
         found = self._span
-        if found.upto != self.upto or found.turn != turn:
-            found = self._span = found._replace(upto=self.upto, turn=turn)
+        if found.upto != self.upto or (self._by_turn and found.turn != turn):
+            found = self._span = replace(found, upto=self.upto, turn=turn if self._by_turn else -1)
         return found
