@@ -79,6 +79,13 @@ def would_lines(view: CompactionView, width: int) -> list[Content]:
     return []
 
 
+def proxy_lines(view: CompactionView, width: int) -> list[Content]:
+    """What the session's proxy masks and cuts, and what that saved and cost; empty if it changes nothing."""
+    if view.proxy_policy is None:
+        return []
+    return list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(view.proxy_policy)), width))
+
+
 # The last compaction
 
 

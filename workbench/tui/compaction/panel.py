@@ -19,7 +19,6 @@ from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from workbench.config.text import printable
 from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
@@ -28,7 +27,7 @@ from workbench.tui.messages import RunCommand
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
-from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging_lines
+from workbench.tui.widgets.wrapped_lines import WrappedLines
 from workbench.views.compaction_values import CompactionView
 
 TALL = 18
@@ -85,24 +84,6 @@ class CompactionLines(Observing, WrappedLines):
         return self._describe(self.compaction, width) if self.compaction is not None else []
 
 
-class ProxyPolicyLine(Observing, WrappedLines):
-    """What the session's proxy masks and cuts, and what that saved and cost."""
-
-    compaction = observed(lambda session: session.compaction, layout=True)
-
-    def watch_compaction(self, view: CompactionView | None) -> None:
-        """Hide the line if no proxy changes anything."""
-        self.display = view is not None and view.proxy_policy is not None
-
-    def lines(self, width: int) -> Sequence[Content]:
-        figures = self.compaction.proxy_policy if self.compaction is not None else None
-        return (
-            list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(figures)), width))
-            if figures
-            else []
-        )
-
-
 class CompactionPanel(Observing, Vertical, can_focus=True):
     """The panel: what comes next and the last compaction; with more room, also the curve and the history."""
 
@@ -130,7 +111,7 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
             with Vertical(classes="compaction--facts"):
                 yield CompactionLines(self.session, descriptions.would_lines, "compaction--would")
                 yield HistoryList()
-        yield ProxyPolicyLine(self.session)
+        yield CompactionLines(self.session, descriptions.proxy_lines, "compaction--proxy")
         yield CompactionLines(self.session, descriptions.last_lines, "compaction--last")
 
     def hints(self) -> Hints:

@@ -14,10 +14,7 @@ from workbench.tui.widgets.cells import wrapped_line
 
 
 class WrappedLines(Widget):
-    """A widget that wraps its lines itself; its height is their number.
-
-    Without lines it still takes one row. A widget that may have nothing to say hides itself (`display`).
-    """
+    """A widget that wraps its lines itself; its height is their number. Without lines it is not seen."""
 
     def lines(self, width: int) -> Sequence[Content]:
         """The lines for a width."""
@@ -27,7 +24,7 @@ class WrappedLines(Widget):
         return Content("\n").join(self.lines(self.content_size.width)) if self.content_size.width else Content()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self.lines(width)))
+        return len(self.lines(width))
 
 
 class FigureTable(WrappedLines):
