@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from support.waiting import patiently
 from tui.play import until
 from tui.screens.lab_sample import choose, lab_of, replay, replayed, row
 from tui.screens.looking import listed, seen, values
@@ -35,6 +36,7 @@ async def turn(pilot: Pilot[Any], lab: LabScreen, knob: str, value: str) -> LabK
     pilot.app.screen.query_one(Input).value = value
     await pilot.press("enter")
     await until(lambda: pilot.app.screen is editor)
+    await until(lambda: f"{knob}={value}" in editor.change.knobs)
     await listed(pilot)
     return editor
 
@@ -45,6 +47,7 @@ async def turn_and_leave(pilot: Pilot[Any], lab: LabScreen) -> None:
     await turn(pilot, lab, "masking.keep_last", "12")
     await pilot.press("escape")
     await until(lambda: pilot.app.screen is lab)
+    await until(lambda: "✎1" in row(lab, "layers"))
     await replayed(pilot, lab)
 
 
@@ -87,8 +90,9 @@ async def what_was_turned_is_used_in_this_session(pilot: Pilot[Any], screen: Mai
     await pilot.press("u")
     await until(lambda: pilot.app.screen is screen)
     await until(lambda: screen.model.state.status.policy == "layers")
-    await screen.model.settled()
-    assert "masking.keep_last=12" in await screen.from_session(lambda opened: opened.knobs)
+    async with patiently():
+        while "masking.keep_last=12" not in await screen.from_session(lambda opened: opened.knobs):
+            await screen.model.settled()
 
 
 async def what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(
