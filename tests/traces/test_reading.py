@@ -61,6 +61,7 @@ def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first
         (b'{"a": 1}\n{"b', b'{"a": 1}\n'),
         (b'{\n  "a": 1,\n  "b', b'{\n  "a": 1,\n  "b'),
         (b'\n[\n  {"a": 1},\n  {', b'\n[\n  {"a": 1},\n  {'),
+        (b'\xef\xbb\xbf{\n  "a": 1\n}', b'\xef\xbb\xbf{\n  "a": 1\n}'),
         (b"# said\nhalf a li", b"# said\n"),
         (b"half a li", b"half a li"),
     ],

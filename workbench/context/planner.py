@@ -286,7 +286,7 @@ class Planner:
         self._parts = self._arranged()
 
     def _arranged(self) -> Arrangement:
-        """What the plan is made of, without stages of plug-ins; made anew when a part of it is another one."""
+        """What the plan is made of, without stages of plug-ins; made again when one of its parts changes."""
         return Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:

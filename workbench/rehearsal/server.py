@@ -54,7 +54,7 @@ class ReceivedRequest:
     """Await it to learn how the request ended."""
 
     def note_outcome(self, outcome: Outcome) -> None:
-        """Say how it ended, unless whoever waited has given up and cancelled the future."""
+        """Say how it ended, unless the waiting caller gave up and cancelled the future."""
         if not self.outcome.done():
             self.outcome.set_result(outcome)
 

@@ -18,7 +18,7 @@ from workbench.config.foreign_files import NotRegularFile, TooLargeFile, open_re
 
 _SPACE = " \t\r\n"
 _FIRST = 40
-"""Lines that show the format of a file."""
+"""How many lines are read to recognise the format of a file."""
 
 
 def _no_constant(name: str) -> None:
@@ -57,7 +57,7 @@ class Document(NamedTuple):
 class JsonLines(Sequence[Located]):
     """The values of the lines of a file; lines that are not JSON are skipped.
 
-    The first are read at once, and all when one after them is asked for. `passing_values` keeps none of them: together
+    The first are read at once, the rest only when a later one is needed. `passing_values` keeps none of them: together
     they are three times as large as the file.
     """
 
@@ -131,9 +131,10 @@ def _unchanged(value: Any) -> Any:
 def passing_values(
     entries: Sequence[Located], decode: Callable[[str], T] = _QUICK.decode, convert: Callable[[Any], T] = _unchanged
 ) -> Iterator[T]:
-    """The values of entries, of which lines of a file are not kept in memory: to go through them once more.
+    """The values of entries, without keeping the lines of a file in memory: to go through them once more.
 
-    `decode`: makes one of the text of a line; `convert`: makes one of a value, also of a line that `decode` refuses.
+    `decode`: from the text of a line to its value; `convert`: from a value that was decoded otherwise, as of a line that
+    `decode` refuses.
     """
     if isinstance(entries, JsonLines):
         return entries.each_value(decode, convert)
@@ -187,14 +188,14 @@ def decode_text(name: str, raw: bytes, *, is_whole: bool = True) -> str:
 
 
 def whole_lines(raw: bytes) -> bytes:
-    """A file that is being written, without an unfinished last line; a last line that is a JSON value needs no end.
+    """A file that is being written, without an unfinished last line; a last line that is complete JSON is kept.
 
     A single value over several lines is either complete or not; its lines are not separated.
     """
     end = raw.rfind(b"\n") + 1
     if not end or _is_json(raw[end:]):
         return raw
-    first = raw.lstrip()
+    first = raw.removeprefix(codecs.BOM_UTF8).lstrip()
     single = first[:1] in (b"{", b"[") and not _is_json(first[: first.find(b"\n")])
     return raw if single else raw[:end]
 
@@ -280,7 +281,7 @@ def _lines(text: str) -> Iterator[str]:
 
 def decode_line(line: str, name: str = "", number: int = 0) -> Any:
     """The value of a line. Raises WrongCall with the name of the file and the line's number if it is not JSON."""
-    with suppress(*_REFUSED):  # for more than JSON allows to refuse, such as half a surrogate pair
+    with suppress(*_REFUSED):  # msgspec refuses some of what JSON allows, such as half a surrogate pair
         return _QUICK.decode(line)
     try:
         return json.loads(line, parse_constant=_no_constant, parse_int=_whole)

@@ -46,7 +46,7 @@ class CorpusEntry(NamedTuple):
 def find_corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
     """All sources in order, without repeats. A source that is both named and found in a folder counts as named.
 
-    A file is one source, however many links lead to it; where it is there, its conversations are not named again.
+    A file is one source, however many links lead to it, and includes its conversations.
     """
     found: dict[_Place, CorpusEntry] = {}
     for word in words:
