@@ -34,8 +34,8 @@ TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 """What a terminal may say that would be seen on the screen."""
 
-FRAMES = 5
-"""How often in a second the screen is drawn at most. With ten, the tests of the screen take a tenth longer."""
+FRAMES = 10
+"""How often in a second the screen is drawn at most. With sixty, the tests of the screen take a seventh longer."""
 
 LOOK = 0.01
 """Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
