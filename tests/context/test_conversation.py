@@ -92,6 +92,26 @@ def test_without_some_units_the_others_stay_as_they_were() -> None:
     )
 
 
+@given(logs(), policies(), st.data())
+def test_a_conversation_knows_whether_a_user_message_begins_it(
+    events: list[Event], policy: Policy, data: st.DataObject
+) -> None:
+    """While it grows, and without some of its units."""
+    now = Conversation(Meter(policy, ROOMY, COUNTER, "", "openai"), Preconditions())
+    for event in events:
+        if type(event.body) not in CONTROL and now.add_event(event):
+            assert now.begins_with_user == user_is_first(now)
+    gone = data.draw(st.sets(st.integers(0, len(now.units))))
+    left = now.without([cell.seq for cell in now.cells if cell.unit in gone])
+    if left is not None:
+        assert left.begins_with_user == user_is_first(left)
+
+
+def user_is_first(made: Conversation) -> bool:
+    """Whether the first unit is a user message, or there is none."""
+    return not made.units or isinstance(made.cells[made.units[0].cells[0]].event.body, UserMessage)
+
+
 def test_what_is_never_sent_is_in_no_unit() -> None:
     events = number([UserMessage("go"), Reasoning("hm"), ToolCall("c1", "read", "{}", "r1"), ToolResult("c1", "x")])
     for ground in (Preconditions(), Preconditions(ordered=len(events))):

@@ -112,20 +112,27 @@ class MeasuredUnits:
         units = self.units
         if not units or (unit := units[-1]).calls == unit.results:
             return ()
-        return tuple([at for at in unit.cells if self._lacks_result(at) and is_sent(self.cells[at], view)])
+        lacking = [at for at in unit.cells if self._lacks_result(at)]
+        if view.overrides or view.cover:
+            lacking = [at for at in lacking if is_sent(self.cells[at], view)]
+        return tuple(lacking)
 
     def opener_of(self, number: int) -> tuple[int, int]:
         """The user message that a unit's turn keeps if it is cut at the unit (-1: none, or always sent), and the first
         unit of the next turn."""
-        turn = self.units[number].turn
-        opener = self.openers[turn]
-        if opener in (-1, number) or opener in self.held_set:
+        turn, openers = self.units[number].turn, self.openers
+        opener = openers[turn]
+        if opener == number or opener in self.held_set:
             opener = -1
-        return opener, self.openers[turn + 1]
+        return opener, openers[turn + 1]
 
     def view(self) -> View:
         """The current decisions about single cells."""
-        cells, ground = self.cells, self.ground
+        cells, units, ground = self.cells, self.units, self.ground
+        if self.overrides:
+            is_over = self._is_over()
+        else:
+            is_over = bool(units) and not (newest := units[-1]).calls and newest.reply is not None
         return View(
             cells,
             len(cells),
@@ -133,7 +140,7 @@ class MeasuredUnits:
             ground.kept,
             ground.cover,
             self._mask.span(self.turn),
-            0 if self._is_over() else self.latest,
+            0 if is_over else self.latest,
             self._meter.is_record,
             self._asides,
             self._aside_kinds,
@@ -141,11 +148,8 @@ class MeasuredUnits:
 
     def _is_over(self) -> bool:
         """Whether the turn ends with an answer. An excluded one does not count, unless its question is excluded too."""
-        units = self.units
-        if not self.overrides:
-            return bool(units) and not (unit := units[-1]).calls and unit.reply is not None
         asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
-        for unit in reversed(units):
+        for unit in reversed(self.units):
             if unit.reply is None or unit.calls:
                 return False
             cells = (self.cells[at] for at in unit.cells)

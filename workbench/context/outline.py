@@ -18,7 +18,6 @@ from workbench.context.fitting import fit_results
 from workbench.context.items import Item, Slot
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.plan_items import Cuts, PlanItems
-from workbench.context.running_sums import UnitCost
 from workbench.context.stages import history, normalise
 from workbench.context.stages.groups import GroupCut, cut_groups
 from workbench.context.stages.history import NO_CAP, WHOLE_HISTORY, HistoryCut
@@ -44,8 +43,8 @@ class Outline:
     _dropped = 0
     """How many messages the notice says are left out; 0: there is no notice."""
     _notice = _opening = TokenCount(0, True)
-    _note_tokens = _note_framing = 0
-    """What both notes cost."""
+    _note_cost = _note_framing = 0
+    """What both notes cost, and the part of it that is framing."""
 
     def __init__(self, parts: Arrangement) -> None:
         """Cut history and turn to the budget."""
@@ -66,6 +65,7 @@ class Outline:
     # The cuts
 
     def _cut(self) -> None:
+        """Leave out what is over the target, first of history and then of the turn, and add up what is left."""
         parts = self.parts
         conversation, base, meter = parts.conversation, parts.base, parts.meter
         sums, rules, turn = conversation.sums, meter.cutting, conversation.turn
@@ -75,15 +75,15 @@ class Outline:
         # The part of the turn that is always kept: its last iteration group, and what follows.
         last = conversation.last_group if conversation.last_group > behind else behind
         may_go = cost[last] - cost[behind]
-        # The cost and the framing of everything, and how much of that is over the target.
+        # The cost and the framing of everything, and the content of history.
         whole, around, earlier = base.cost + cost[end], base.framing + framing[end], cost[start] - framing[start]
         if conversation.held:  # always sent; the sums leave it out
             held, past = sums.apart_before(end), sums.apart_before(start)
             whole, around, earlier = whole + held.cost, around + held.framing, earlier + past.cost - past.framing
         if self._lacking:
-            added = self._synthetic_cost()
-            whole, around = whole + added.cost, around + added.framing
-        excess = whole - self.limits.target
+            added, added_framing = self._synthetic_cost()
+            whole, around = whole + added, around + added_framing
+        excess = whole - self.limits.target  # how much is over the target, if nothing is left out
         # Whether a user message is first after any cut: then no note has to open the request in the user's name.
         is_plain = conversation.begins_with_user and not (conversation.overrides or base.summaries)
         if not is_plain:
@@ -94,7 +94,7 @@ class Outline:
         if kept >= 0:
             gone -= cost[kept + 1] - cost[kept]
             around_gone -= framing[kept + 1] - framing[kept]
-        excess += self._note_tokens + self._note_framing - gone
+        excess += self._note_cost - gone
         earlier -= gone - around_gone
         groups = GroupCut(behind)
         if excess > 0 and rules.drop_groups:
@@ -105,23 +105,26 @@ class Outline:
         self.cuts = Cuts(turn, start, behind, end, cut, groups, conversation.held_set, results)
         if not is_plain and not self._opens_with_user(cut):
             self._opening = count = meter.text(normalise.OPENING)
-            self._note_tokens += count.tokens
             self._note_framing += meter.around_message
-        notes, around_notes = self._note_tokens, self._note_framing
-        self.tokens = whole - gone + notes + around_notes
+            self._note_cost += count.tokens + meter.around_message
+        notes, around_notes = self._note_cost, self._note_framing
+        self.tokens = whole - gone + notes
         """Items and framing."""
         self.framing_tokens = around - around_gone + around_notes
+        notes -= around_notes
         self._history = earlier + notes
         self.original_tokens = conversation.original_tokens + base.original_tokens + notes
         repairs = self._repairs + len(self._lacking)
         if repairs:
             self.original_tokens += repairs * meter.no_result.tokens
 
-    def _synthetic_cost(self) -> UnitCost:
-        """The cost of the synthetic results of the newest unit."""
-        cells, meter, count = self.view.cells, self.parts.meter, len(self._lacking)
-        around = sum([meter.around_result(cells[at]) for at in self._lacking])
-        return UnitCost(count * meter.no_result.tokens + around, around, count)
+    def _synthetic_cost(self) -> tuple[int, int]:
+        """The cost of the synthetic results of the newest unit, and the part of it that is framing."""
+        cells, meter, lacking = self.view.cells, self.parts.meter, self._lacking
+        around = 0
+        for at in lacking:
+            around += meter.result_rule(cells[at].tool).around
+        return len(lacking) * meter.no_result.tokens + around, around
 
     def _cut_history(self, end: int, room: int) -> HistoryCut:
         """Cut what is before the unit `end`; note how many messages are left out if a notice says so."""
@@ -141,8 +144,9 @@ class Outline:
             if opener >= 0:
                 dropped -= messages[opener + 1] - messages[opener]
             if dropped:
-                self._dropped, self._notice = dropped, (count := meter.notice(dropped))
-                self._note_tokens, self._note_framing = count.tokens, meter.around_message
+                self._dropped, self._notice = dropped, (notice := meter.notice(dropped))
+                self._note_framing = around = meter.around_message
+                self._note_cost = notice.tokens + around
         return cut
 
     def _fit_results(self) -> None:

@@ -22,7 +22,7 @@ from workbench.context.view import View, edits_of, fate_of, is_sent
 from workbench.log.events import text_of
 
 
-class Cuts(Struct, frozen=True):
+class Cuts(Struct, frozen=True, gc=False):
     """Where history and the current turn are cut."""
 
     turn: int

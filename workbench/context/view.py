@@ -23,7 +23,7 @@ NO_ASIDES: Mapping[str, int] = {}
 NOTHING_FITTED: Mapping[int, FittedResult] = {}
 
 
-class View(Struct, frozen=True):
+class View(Struct, frozen=True, gc=False):
     """What decides about single cells: everything but the two cuts (history and groups) and the summaries."""
 
     cells: Sequence[Cell]

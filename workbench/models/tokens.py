@@ -28,7 +28,7 @@ __all__ = [
     "tokenizer_for",
 ]
 
-STORED_FROM = 1024
+STORED_FROM = text_pieces.PIECE
 """Shorter texts are faster to encode than to look up on disk."""
 
 REMEMBERED = 256 * 1024 * 1024
@@ -215,7 +215,8 @@ class TokenCounter:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
         if self._elder is not None and (known := self._elder.known_count(text)) is not None:
             return known
-        if len(text) < STORED_FROM and self._encoder is not None and (text.isascii() or _is_sound(text)):
+        # Shorter than a piece, and so than what is stored.
+        if len(text) < text_pieces.PIECE and self._encoder is not None and (text.isascii() or _is_sound(text)):
             tokens = self._encoder.size(text)
             found = self._short_counts.get(tokens)
             if found is None:

@@ -92,9 +92,10 @@ def cut_history(
             tokens_out += cost[behind] - cost[opener]
             if cost[start] < tokens_out:
                 start = _first_from(cost, tokens_out, start, end)
-            messages_out += messages[behind] - messages[opener]
-            if messages[start] < messages_out:
-                start = _first_from(messages, messages_out, start, end)
+            if messages_out > 0:
+                messages_out += messages[behind] - messages[opener]
+                if messages[start] < messages_out:
+                    start = _first_from(messages, messages_out, start, end)
             if start >= following:
                 opener, start = -1, following
     return HistoryCut(start, opener, need, budget, count, max_messages)

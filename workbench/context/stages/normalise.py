@@ -53,8 +53,9 @@ def sound_arguments(arguments: str) -> tuple[str, str]:
     """A call's arguments as a JSON object, which some providers require, and what had to be changed."""
     if not arguments or arguments.isspace():
         return "{}", "it has no arguments; sent as {}"
+    start = 0 if arguments[0] == "{" else len(arguments) - len(arguments.lstrip(_BLANKS))
     try:
-        value, end = _DECODER.raw_decode(arguments, len(arguments) - len(arguments.lstrip(_BLANKS)))
+        value, end = _DECODER.raw_decode(arguments, start)
         if isinstance(value, dict) and (end == len(arguments) or not arguments[end:].strip(_BLANKS)):
             return arguments, ""
     except (ValueError, RecursionError):
