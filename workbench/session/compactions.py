@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +69,8 @@ class SessionCompactions:
         """For the past request on the screen; None: the screen shows the present."""
         self._look_back: Callable[[], PastOffer] | None = None
         """Computes `_past` in full; None: that is done, or not needed."""
+        self._looks_back = asyncio.Event()
+        """Set when there is such work: it does not wait for the pause between two updates."""
         self._looking: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._making: asyncio.Task[Any] | None = None
@@ -90,6 +92,7 @@ class SessionCompactions:
             self._past, self._look_back = past, work
             self._put()
         if work is not None:
+            self._looks_back.set()
             self._start_looking()
 
     def _start_looking(self) -> None:
@@ -114,11 +117,22 @@ class SessionCompactions:
                 if self._look_back is not None:
                     await self._look_at_past(self._look_back)
                 if self._stale:
-                    await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - begun)))
+                    await self._rest(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
             self._updates.show_notice(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
+
+    async def _rest(self, seconds: float) -> None:
+        """Pause between two updates. Past requests that are asked for meanwhile are looked at."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._look_back is not None:
+                await self._look_at_past(self._look_back)
+                continue
+            self._looks_back.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._looks_back.wait(), left)
 
     async def _look_at_now(self, opened: OpenSession) -> None:
         self._stale = False
