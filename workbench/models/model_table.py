@@ -22,10 +22,13 @@ LOCAL_PROVIDERS = frozenset(
         "hosted_vllm",
         "lemonade",
         "docker_model_runner",
-        *("llamacpp", "lmstudio", "llama.cpp"),
+        # other spellings
+        "llamacpp",
+        "lmstudio",
+        "llama.cpp",
     }
 )
-"""Providers on the user's own machine: a price of 0 is correct for them, and another provider's figures are not."""
+"""Providers on the user's own machine. A price of 0 is right for them, and figures of other providers do not apply."""
 
 _GATEWAYS = frozenset({"openrouter", "litellm_proxy"})
 """Providers that serve the models of many makers, and that the table does not list."""
@@ -46,7 +49,7 @@ _ENTRY = msgspec.json.Decoder(dict[str, Any])
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, msgspec.Raw]:
-    """litellm's table; empty if litellm is missing or its table cannot be read. Of its thousands, few are decoded."""
+    """litellm's table; empty if it is missing or cannot be read. Entries stay raw until they are needed."""
     path = model_table()
     try:
         table = _TABLE.decode(path.read_bytes()) if path else {}

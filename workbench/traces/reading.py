@@ -133,8 +133,8 @@ def passing_values(
 ) -> Iterator[T]:
     """The values of entries, without keeping the lines of a file in memory: to go through them once more.
 
-    `decode`: from the text of a line to its value; `convert`: from a value that was decoded otherwise, as of a line that
-    `decode` refuses.
+    `decode`: from the text of a line to its value; `convert`: from a value that was decoded otherwise, such as that of
+    a line that `decode` refuses.
     """
     if isinstance(entries, JsonLines):
         return entries.each_value(decode, convert)
