@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from workbench.config.text import percent, print_json, printable, printable_line
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
-from workbench.log.events import Body, Compaction, Event, Failure
+from workbench.log.events import Body, Event, Failure
 from workbench.log.session import Session
 from workbench.sources.compactors import compactor_for
 from workbench.sources.services import Services
@@ -92,6 +92,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> C
     model = source.model or (services.default_model if asks else "")
     setup, planner = opening_planner(services, options_of(options), source._replace(model=model))
     if not options.digest:
+        # Fail now if the prompt cannot be read, before anything is asked.
         prompts.load_prompt(setup.loaded.policy.compaction.prompt)
     own_summary = None if options.summary is None else read_transcript_text(options.summary)[1].strip()
     return CompactJob(services, options, source.events, setup, planner, session, own_summary)
@@ -114,10 +115,13 @@ async def _compact(job: CompactJob) -> SummaryDraft:
             noted, draft = await runner.draft(planned, digest=digest, report=report)
             draft = await in_background(_edited, job, compactor, draft)
             bodies: list[Body] = [*noted]
+            unsaved: list[Body] = [*noted]
             async for body in runner.accept(planned, draft):
                 bodies.append(body)
+                unsaved.append(body)
                 if session:
-                    session.append(*bodies if isinstance(body, Compaction) else [body])
+                    session.append(*unsaved)
+                unsaved.clear()
         except CompactionRefused as refused:
             # Having nothing to compact is not a failure.
             if session and refused.kind != "nothing":
@@ -136,20 +140,20 @@ def _edited(job: CompactJob, compactor: Compactor, draft: SummaryDraft) -> Summa
     return compactor.with_lost(job.events, draft) if job.options.add_lost else draft
 
 
-def print_warnings(lines: Any) -> None:
+def print_warnings(lines: Iterable[str]) -> None:
     for line in lines:
         print(printable(f"· {line}"), file=sys.stderr)
 
 
 def print_progress(progress: CompactionProgress) -> None:
     """Print a line for each stage and request, and none for the steps between."""
-    asks = progress.stage in ("summarising", "merging")
-    if not progress.characters and (asks or not progress.part):
-        part = f" part {progress.part} of {progress.parts}" if asks and progress.parts > 1 else ""
+    is_model_request = progress.stage in ("summarising", "merging")
+    if not progress.characters and (is_model_request or not progress.part):
+        part = f" part {progress.part} of {progress.parts}" if is_model_request and progress.parts > 1 else ""
         print(f"· {progress.stage}{part}", file=sys.stderr)
 
 
-# By hand
+# For people
 
 
 def _show(preview: CompactionPreview, *, own: bool) -> None:
@@ -158,7 +162,7 @@ def _show(preview: CompactionPreview, *, own: bool) -> None:
 
 
 def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: bool) -> None:
-    """Ask the user, if there is one. A compaction that frees too little needs a yes in any case."""
+    """Ask the user on a terminal. Without one, refuse a compaction that frees too little; `--yes` skips both."""
     if agreed:
         return
     if can_ask and not user_agrees(compaction_question(preview.tokens_before, setup.limits.window)):
