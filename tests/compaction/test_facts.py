@@ -13,7 +13,15 @@ import pytest
 
 from support.talk import iterations, planned, preset
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import ASSISTANT, LEAST, MOST, USER, argument_values, collect_facts, facts_of_text
+from workbench.compaction.facts import (
+    ASSISTANT_WEIGHT,
+    LEAST_WEIGHT,
+    MOST,
+    USER_WEIGHT,
+    argument_values,
+    collect_facts,
+    facts_of_text,
+)
 from workbench.compaction.values import Fact
 from workbench.log.events import AssistantMessage, Body, Override, ToolCall, ToolResult, UserMessage
 
@@ -130,9 +138,9 @@ def test_a_folder_that_begins_with_an_n_is_no_new_line() -> None:
 
 def test_several_mentions_in_one_item_count_once_with_the_highest_weight() -> None:
     facts = collect_facts(planned([UserMessage("go"), *iterations(["KeyError", "KeyError"])], preset("confirm")).items)
-    facts.add_text("KeyError", "e00009", USER)  # still the last item
-    facts.add_text("KeyError", "e00009", ASSISTANT)
-    assert facts.entries["error", "keyerror"].weight == LEAST + USER
+    facts.add_text("KeyError", "e00009", USER_WEIGHT)  # still the last item
+    facts.add_text("KeyError", "e00009", ASSISTANT_WEIGHT)
+    assert facts.entries["error", "keyerror"].weight == LEAST_WEIGHT + USER_WEIGHT
 
 
 def test_the_last_todo_list_of_a_tool_is_the_one_that_counts() -> None:

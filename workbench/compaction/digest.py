@@ -12,7 +12,7 @@ from itertools import groupby
 
 from workbench.compaction import fact_phrases
 from workbench.compaction.actions import SessionActions, actions_in
-from workbench.compaction.facts import MESSAGE, FactCollection, collect_facts, fact_key
+from workbench.compaction.facts import MESSAGE_CHARS, FactCollection, collect_facts, fact_key
 from workbench.compaction.source import both_ends, item_text, previous_summary
 from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
@@ -246,7 +246,7 @@ def _decisions(speech: Iterable[Item]) -> list[str]:
     found: dict[str, str] = {}
     for item in speech:
         for phrase in fact_phrases.DECISIONS.phrases(
-            fact_phrases.without_fenced_code(both_ends(item_text(item), MESSAGE))
+            fact_phrases.without_fenced_code(both_ends(item_text(item), MESSAGE_CHARS))
         ):
             found.pop(phrase, None)
             found[phrase] = item.id

@@ -28,21 +28,22 @@ MOST: dict[FactKind, int] = {
     "quote": 15,
 }
 """How many of a kind are listed; also the order of the kinds."""
-MESSAGE, ARGUMENTS, RESULT = 40_000, 8_000, 4_000
+MESSAGE_CHARS, ARGUMENT_CHARS, RESULT_CHARS = 40_000, 8_000, 4_000
 """Characters that are read of one message, of a call's arguments and of a result: its two ends."""
-USER, ASSISTANT, CALL, TOOL = 4, 3, 2, 1
+USER_WEIGHT, ASSISTANT_WEIGHT, CALL_WEIGHT, TOOL_WEIGHT = 4, 3, 2, 1
 """The weight of a mention."""
-LEAST = 2
+LEAST_WEIGHT = 2
 """The least weight of a fact. One mention in a tool's output is not enough, unless it is an error or a commit; nor
 is a name in code that the model wrote."""
 _WEIGHTS: dict[int, dict[FactKind, int]] = {
-    USER: dict.fromkeys(MOST, USER),
-    ASSISTANT: dict.fromkeys(MOST, ASSISTANT),
-    CALL: dict.fromkeys(MOST, CALL) | {"identifier": TOOL, "number": TOOL},
+    USER_WEIGHT: dict.fromkeys(MOST, USER_WEIGHT),
+    ASSISTANT_WEIGHT: dict.fromkeys(MOST, ASSISTANT_WEIGHT),
+    CALL_WEIGHT: dict.fromkeys(MOST, CALL_WEIGHT) | {"identifier": TOOL_WEIGHT, "number": TOOL_WEIGHT},
     # Tools print so many names and addresses that frequent printing means nothing.
-    TOOL: dict.fromkeys(MOST, TOOL) | {"error": LEAST, "commit": LEAST, "identifier": 0, "url": 0},
+    TOOL_WEIGHT: dict.fromkeys(MOST, TOOL_WEIGHT)
+    | {"error": LEAST_WEIGHT, "commit": LEAST_WEIGHT, "identifier": 0, "url": 0},
 }
-"""The weights by kind."""
+"""What one mention adds: by who mentions it, then by kind of fact."""
 
 Key = tuple[FactKind, str]
 Mention = tuple[Key, str]
@@ -81,14 +82,13 @@ class _Entry:
 
 
 class Mentions:
-    """The facts that texts mention, by their words: few words matter, and they come again and again."""
+    """Finds the facts in texts word by word, and caches the result per word: few words are facts, and they recur."""
 
     def __init__(self, *, remember: bool = False) -> None:
         """`remember`: the texts will be read again, for example if one session is compacted in several ways."""
         self._texts: dict[str, tuple[Mention, ...]] | None = {} if remember else None
         self._words: dict[str, tuple[Mention, ...]] = {}
-        self._dull: set[str] = set()
-        """Known words that say nothing."""
+        self._words_without_facts: set[str] = set()
 
     def mentions_in(self, text: str) -> tuple[Mention, ...]:
         if self._texts is None:
@@ -101,15 +101,15 @@ class Mentions:
     def _find_mentions(self, text: str) -> tuple[Mention, ...]:
         words = self._words
         # Sorted, because the order of a set changes from run to run.
-        telling = sorted(fact_words.odd_words(text) - self._dull)
-        return tuple([each for word in telling for each in words.get(word) or self._facts_of_word(word)])
+        candidates = sorted(fact_words.odd_words(text) - self._words_without_facts)
+        return tuple([each for word in candidates for each in words.get(word) or self._facts_of_word(word)])
 
     def _facts_of_word(self, word: str) -> tuple[Mention, ...]:
         found = tuple([(fact_key(kind, text), text) for kind, text in fact_words.facts_in_word(word)])
         if found:
             self._words[word] = found
         else:
-            self._dull.add(word)
+            self._words_without_facts.add(word)
         return found
 
 
@@ -119,37 +119,40 @@ class FactCollection:
 
     mentions: Mentions = field(default_factory=Mentions)
     entries: dict[Key, _Entry] = field(default_factory=dict)
-    _listed: list[Key] = field(default_factory=list)
+    _tool_todos: list[Key] = field(default_factory=list)
     """The entries of a tool's to-do list when it was last written."""
     _at: int = 0
-    _known: tuple[list[_Entry], list[_Entry]] | None = None
+    """The number of the current item."""
+    _split_cache: tuple[list[_Entry], list[_Entry]] | None = None
     """The entries so far that are worth listing, and the rest."""
 
     def add_item(self, item: Item) -> None:
         self._at += 1
-        self._known = None
+        self._split_cache = None
         if item.state == "masked":
             return  # its text is no part of the conversation
         text = without_own_words(item_text(item)) if item.state == "truncated" else item_text(item)
         if item.kind == "tool_result":
-            self._words(both_ends(text, RESULT), item.id, TOOL)
+            self._words(both_ends(text, RESULT_CHARS), item.id, TOOL_WEIGHT)
         elif item.kind == "tool_call":
-            self._listed_todos(item, text)
-            self._words(argument_values(both_ends(text, ARGUMENTS)), item.id, CALL)
+            self._replace_tool_todos(item, text)
+            self._words(argument_values(both_ends(text, ARGUMENT_CHARS)), item.id, CALL_WEIGHT)
         else:
-            self.add_text(both_ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
+            self.add_text(
+                both_ends(text, MESSAGE_CHARS), item.id, USER_WEIGHT if item.role == "user" else ASSISTANT_WEIGHT
+            )
 
     def add_text(self, text: str, event: str, weight: int) -> None:
         """Add a text that somebody wrote."""
-        self._known = None
+        self._split_cache = None
         plain = fact_phrases.without_fenced_code(text)
         self._words(plain, event, weight)
         if plain is not text:
-            self._words(fact_phrases.fenced_code(text), event, CALL)
+            self._words(fact_phrases.fenced_code(text), event, CALL_WEIGHT)
         self._add("number", fact_phrases.numbers_with_units(plain), event, weight)
         self._add("quote", _worth_quoting(fact_phrases.quoted_texts(plain), weight), event, weight)
         self._add("todo", fact_phrases.open_tasks(plain), event, weight)
-        if weight == USER:
+        if weight == USER_WEIGHT:
             self._add("constraint", fact_phrases.CONSTRAINTS.phrases(plain), event, weight)
 
     def _words(self, text: str, event: str, weight: int) -> None:
@@ -164,13 +167,13 @@ class FactCollection:
             entry = self.entries[key] = _Entry(text, key[0], event)
         return entry
 
-    def _listed_todos(self, item: Item, arguments: str) -> None:
+    def _replace_tool_todos(self, item: Item, arguments: str) -> None:
         steps = fact_phrases.listed_todos(item.tool or "", arguments)
         if steps is not None:
-            for key in self._listed:
+            for key in self._tool_todos:
                 self.entries.pop(key, None)
-            self._add("todo", steps, item.id, USER)
-            self._listed = [fact_key("todo", step) for step in steps]
+            self._add("todo", steps, item.id, USER_WEIGHT)
+            self._tool_todos = [fact_key("todo", step) for step in steps]
 
     def _add(self, kind: FactKind, texts: Iterable[str], event: str, weight: int) -> None:
         for text in texts:
@@ -178,20 +181,20 @@ class FactCollection:
 
     def listed(self) -> tuple[Fact, ...]:
         """The facts worth reading: by kind, in the order in which they were first seen."""
-        return tuple([entry.fact for entry in self._lists()[0]])
+        return tuple([entry.fact for entry in self._split()[0]])
 
     def unlisted(self) -> tuple[Fact, ...]:
         """The facts that do not fit into the list."""
-        return tuple([entry.fact for entry in self._lists()[1]])
+        return tuple([entry.fact for entry in self._split()[1]])
 
-    def _lists(self) -> tuple[list[_Entry], list[_Entry]]:
-        if self._known is not None:
-            return self._known
+    def _split(self) -> tuple[list[_Entry], list[_Entry]]:
+        if self._split_cache is not None:
+            return self._split_cache
         found: list[_Entry] = []
         rest: list[_Entry] = []
         by_kind: dict[FactKind, list[_Entry]] = {kind: [] for kind in MOST}
         for entry in self.entries.values():
-            if entry.weight >= LEAST:
+            if entry.weight >= LEAST_WEIGHT:
                 by_kind[entry.kind].append(entry)
         for kind, entries in by_kind.items():
             most = MOST[kind]
@@ -202,8 +205,8 @@ class FactCollection:
                 rest.extend(entries[at] for at in ranked[most:])
                 entries = [entries[at] for at in sorted(ranked[:most])]
             found.extend(entries)
-        self._known = (found, rest)
-        return self._known
+        self._split_cache = (found, rest)
+        return self._split_cache
 
     def paths(self) -> Iterator[str]:
         """Every path that was seen, listed or not."""
@@ -227,14 +230,16 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
-    """Paths without those that are only the end of one other path: the same file, abbreviated."""
+    """Leaves out a path that is the ending of exactly one other: it is the same file, abbreviated."""
     ends = Counter(tail for entry in entries for tail in fact_words.path_tails(fact_key("path", entry.text)[1]))
     return [entry for entry in entries if ends[fact_key("path", entry.text)[1]] != 1]
 
 
 def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
     """Quotations that are not a fact of another kind; single words only if a user quoted them."""
-    return (quote for quote in quotes if " " in quote or (weight == USER and not fact_words.facts_in_word(quote)))
+    return (
+        quote for quote in quotes if " " in quote or (weight == USER_WEIGHT and not fact_words.facts_in_word(quote))
+    )
 
 
 def collect_facts(items: Iterable[Item], mentions: Mentions | None = None) -> FactCollection:
@@ -247,6 +252,7 @@ def collect_facts(items: Iterable[Item], mentions: Mentions | None = None) -> Fa
 
 
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
+    """The facts in one text, weighed as if the assistant wrote it."""
     table = FactCollection()
-    table.add_text(without_own_words(text), event, ASSISTANT)
+    table.add_text(without_own_words(text), event, ASSISTANT_WEIGHT)
     return table.listed()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.actions import CommandRun, actions_in, error_line
 from workbench.compaction.audit import significant_words
-from workbench.compaction.facts import MESSAGE
+from workbench.compaction.facts import MESSAGE_CHARS
 from workbench.compaction.source import both_ends, item_text, without_own_words
 from workbench.context.items import Item
 from workbench.judge.values import Probe, ProbeKind
@@ -108,7 +108,7 @@ def _sentences(items: Sequence[Item]) -> Iterator[_SpokenSentence]:
     for at, item in enumerate(items):
         if item.kind not in ("message", "summary") or item.role not in ("user", "assistant"):
             continue
-        text = fact_phrases.without_fenced_code(both_ends(without_own_words(item_text(item)), MESSAGE))
+        text = fact_phrases.without_fenced_code(both_ends(without_own_words(item_text(item)), MESSAGE_CHARS))
         for sentence in fact_phrases.sentences_in(text):
             if SHORTEST <= len(sentence) <= LONGEST and sentence not in seen and '"' not in sentence:
                 seen.add(sentence)
