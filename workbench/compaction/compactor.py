@@ -32,7 +32,7 @@ from workbench.compaction.record import read_details
 from workbench.compaction.requests import SummaryRequests, split_into_requests, without_stages
 from workbench.compaction.selection import select_for
 from workbench.compaction.summariser import (
-    FAR,
+    REFUSE_OVER_CAP,
     Summariser,
     SummariserAccess,
     cost_of,
@@ -225,7 +225,7 @@ class Compactor:
         if tokens >= preview.source_tokens:
             size = f"the summary has {tokens:,} tokens, and what it replaces {preview.source_tokens:,}"
             raise CompactionRefused("larger", size)
-        if tokens > FAR * cap:
+        if tokens > REFUSE_OVER_CAP * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
         summary, problems = within_cap(text, cap, self.setup.counter)
         audited = self._audit(preview.selected, summary, report)

@@ -39,13 +39,13 @@ from workbench.models.reply_parts import ReplyFinished, ReportedUsage, TextPiece
 from workbench.models.retry import RetrySchedule, with_retries
 from workbench.models.tokens import TokenCounter, counter_named
 
-SMALLER = 2
+MAX_SPLITS = 2
 """How often a source is read again in smaller parts if the provider finds a request too long."""
-NEAR = 0.9
+LIMIT_SHARE = 0.9
 """The share of a provider's own limit that we use: it counts in its own way."""
-FAR = 2
+REFUSE_OVER_CAP = 2
 """A summary over its cap is cut; one longer than this many times its cap is refused."""
-SPARE = 2_000
+SPARE_TOKENS = 2_000
 """Extra tokens for an answer before it is cut off: some models think aloud first."""
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -146,9 +146,9 @@ def cost_of(usages: Iterable[Usage], catalogue: Catalogue) -> float | None:
 class Summariser:
     """Writes one summary."""
 
-    def __init__(self, setup: Setup, means: SummariserAccess, report: ReportProgress) -> None:
+    def __init__(self, setup: Setup, access: SummariserAccess, report: ReportProgress) -> None:
         self._setup = without_stages(setup)
-        self._means = means
+        self._access = access
         self._report = report
         self._asked = 0
         """Tokens of the last request, by our count."""
@@ -156,11 +156,11 @@ class Summariser:
         """One for each answered request, even if the answer was not used."""
 
     async def write_summary(self, layout: SummaryRequests, source: ReadSource, prompt: SummaryPrompt, cap: int) -> str:
-        """The summary, by these requests. Raises CompactionRefused with the reason if there is none.
+        """Send these requests, merge their answers, and return the summary. Raises CompactionRefused if there is none.
 
         The source is read again only if the provider accepts less than expected, and the requests have to be smaller.
         """
-        for tries_left in reversed(range(SMALLER + 1)):
+        for tries_left in reversed(range(MAX_SPLITS + 1)):
             try:
                 return await self._merged(await self._parts(layout), cap)
             except ModelFailure as failure:
@@ -171,7 +171,7 @@ class Summariser:
         raise AssertionError("the last try returns or raises")
 
     async def _parts(self, layout: SummaryRequests) -> list[str]:
-        """The summaries of the parts, in order, with the earlier one first."""
+        """The summaries of the parts, in order, after the previous summary if there is one."""
         texts = [layout.previous] if layout.previous else []
         for number, each in enumerate(layout.requests, 1):
             texts.append(await self._answer(each, CompactionProgress("summarising", number, len(layout.requests))))
@@ -189,12 +189,12 @@ class Summariser:
                     texts.append(await self._answer(group.request, CompactionProgress("merging", number, len(groups))))
         return texts[0]
 
-    async def _answer(self, each: SummaryRequest, progress: CompactionProgress) -> str:
+    async def _answer(self, request: SummaryRequest, progress: CompactionProgress) -> str:
         """The model's text. A broken stream is requested once more: half a summary is useless."""
-        self._asked, progress = each.plan.totals.tokens, progress._replace(model=self._setup.model)
+        self._asked, progress = request.plan.totals.tokens, progress._replace(model=self._setup.model)
         for last_try in (False, True):
             try:
-                return await self._stream(each, progress)
+                return await self._ask_once(request, progress)
             except ModelFailure as failure:
                 if failure.category == "context_too_long":
                     raise
@@ -202,16 +202,16 @@ class Summariser:
                     raise _refused(failure) from None
         raise AssertionError("the last try returns or raises")
 
-    async def _stream(self, each: SummaryRequest, progress: CompactionProgress) -> str:
-        means, model = self._means, self._setup.model
-        most = self._most(each)
-        body = {**render_request(each.plan), **({"max_tokens": most} if most else {})}
+    async def _ask_once(self, request: SummaryRequest, progress: CompactionProgress) -> str:
+        access, model = self._access, self._setup.model
+        most = self._output_limit(request)
+        body = {**render_request(request.plan), **({"max_tokens": most} if most else {})}
         pieces: list[str] = []
         reported: ReportedUsage | None = None
         reason, size = "", 0
-        make = partial(means.gateway.stream, body, patience=means.patience)
+        make = partial(access.gateway.stream, body, patience=access.patience)
         self._report(progress)
-        async with aclosing(with_retries(make, means.schedule)) as stream:
+        async with aclosing(with_retries(make, access.schedule)) as stream:
             async for part in stream:
                 match part:
                     case TextPiece(text):
@@ -223,7 +223,7 @@ class Summariser:
                     case ReplyFinished():
                         reason = part.reason
         text = without_thinking("".join(pieces)).strip()
-        self.usages.append(self._usage(each, text, reported))
+        self.usages.append(self._usage(request, text, reported))
         if reason == "refused":
             raise CompactionRefused("model", f"{model} refused to summarise: the provider's filter objected")
         if not text:
@@ -233,18 +233,21 @@ class Summariser:
             raise CompactionRefused("too_long", f"{model} came to no end within {within}")
         return text
 
-    def _most(self, each: SummaryRequest) -> int:
+    def _output_limit(self, request: SummaryRequest) -> int:
         """Tokens after which the provider cuts an answer off; 0: no limit, because thinking would count too."""
         info, window = self._setup.info, self._setup.limits.window
         if "reasoning" in info.capabilities:
             return 0
-        bounds = [FAR * each.cap + SPARE, info.max_output or FAR * each.cap + SPARE]
+        bounds = [
+            REFUSE_OVER_CAP * request.cap + SPARE_TOKENS,
+            info.max_output or REFUSE_OVER_CAP * request.cap + SPARE_TOKENS,
+        ]
         if not info.input_only:
-            bounds.append(window - each.plan.totals.tokens)
+            bounds.append(window - request.plan.totals.tokens)
         return max(1, min(bounds))
 
-    def _usage(self, each: SummaryRequest, text: str, reported: ReportedUsage | None) -> Usage:
-        model, tokens = self._setup.model, each.plan.totals.tokens
+    def _usage(self, request: SummaryRequest, text: str, reported: ReportedUsage | None) -> Usage:
+        model, tokens = self._setup.model, request.plan.totals.tokens
         if reported is not None:
             return reported.as_usage(model, tokens)
         return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)
@@ -269,5 +272,5 @@ def _smaller(known: Limits, failure: ModelFailure, asked: int) -> Limits:
     """Limits that the provider should accept: those it names, or else half of what it refused."""
     spent = asked + known.reserve + known.margin
     taken = failure.window(spent, known.window)
-    window = int(taken.tokens * NEAR) if taken.named else spent // 2
+    window = int(taken.tokens * LIMIT_SHARE) if taken.named else spent // 2
     return replace(known, window=window, window_source="provider", reserve=min(known.reserve, window // 4), margin=0)
