@@ -122,7 +122,7 @@ async def _explain(characters: int, url: str, folder: Path) -> float:
         wish = ExplainWish(to=url.removesuffix("/v1"), fresh=True, budget=100.0)
         job = prepare_explanation(services, Options(), services.source(str(file)), wish)
 
-        async with ReplaySender(services, job.job.place) as sender:
+        async with ReplaySender(services, job.job.destination) as sender:
             sent: list[dict[str, Any]] = []
             await sender.send_body({"model": "gpt-4o", "messages": [{"role": "user", "content": "warm up"}]})
 

@@ -151,7 +151,7 @@ def test_an_early_end_says_why_and_exits_with_1(call: Call, planted: Path) -> No
 def test_without_whole_requests_it_says_so(call: Call, transcript: Path) -> None:
     refused = call("explain", transcript, "--to", "rehearsal")
     assert refused.code == 3
-    assert "no request of it is in the log whole" in refused.err
+    assert "the log holds no whole request to send again" in refused.err
 
 
 def test_the_rehearsal_model_needs_no_yes(call: Call, planted: Path) -> None:

@@ -83,7 +83,7 @@ def test_it_asks_before_it_sends(call: Call, recording: Path, monkeypatch: pytes
 def test_what_is_not_whole_is_refused(call: Call, transcript: Path) -> None:
     refused = call("replay", transcript, "--at", "1", "--to", "rehearsal")
     assert refused.code == 3
-    assert "the log holds what it was made from, and not the request itself" in refused.err
+    assert "the log holds its messages, but not the request itself" in refused.err
 
 
 def test_columns_are_as_wide_as_the_terminal_or_below_each_other() -> None:

@@ -256,8 +256,8 @@ async def test_without_a_key_it_says_which(services: Services, monkeypatch: pyte
     [
         (ReplayWish(times=0), "-n: expected a number from 1 to 20"),
         (ReplayWish(number=7), "--at: expected a number from 1 to 1, got 7"),
-        (ReplayWish(exclude=("9999",)), "9999: no event of the request"),
-        (ReplayWish(exclude=("9" * 5_000,)), "9: no event of the request"),
+        (ReplayWish(exclude=("9999",)), "9999: no such event in the request"),
+        (ReplayWish(exclude=("9" * 5_000,)), "9: no such event in the request"),
         (ReplayWish(exclude=("messages.77",)), "messages.77: the request has nothing there"),
         (ReplayWish(exclude=("messages.4",)), "the last message"),
     ],

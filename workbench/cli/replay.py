@@ -16,10 +16,12 @@ from workbench.sources.services import Services
 
 NARROW = 30
 """The least width of an answer that is shown next to others."""
+_NUMBER_COLUMNS = frozenset({2, 3, 4, 5, 6, 7})
+"""The columns of figures in the table of answers; they are aligned on the right."""
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Ask if it costs something, send the request, and print the answers; the exit code is 1 if none came."""
+    """Ask first if it costs something, then send the request and print the answers; the exit code is 1 if none came."""
     wish = ReplayWish(
         number=options.at,
         times=options.n,
@@ -63,7 +65,7 @@ def _print(job: ReplayJob, answers: list[ReplayAnswer]) -> None:
         for name, answer in named
     ]
     header = ("", *(title for title, _ in answer_figures(answers[0], None)))
-    print("\n".join(table(header, rows, frozenset({2, 3, 4, 5, 6, 7}), line_width())))
+    print("\n".join(table(header, rows, _NUMBER_COLUMNS, line_width())))
     columns = [_column(name, answer, job.recorded, answers) for name, answer in named if answer.lines]
     if columns:
         print()
@@ -73,21 +75,22 @@ def _print(job: ReplayJob, answers: list[ReplayAnswer]) -> None:
 def _column(name: str, answer: ReplayAnswer, recorded: ReplayAnswer | None, answers: list[ReplayAnswer]) -> list[str]:
     """An answer under its name. In the recorded one, lines that the first try lacks are marked."""
     if answer is recorded:
-        whole = [each for each in answers if not each.problem]
-        return [name, *marked_lines(answer, whole[0] if whole else None, "-")]
+        answered = [each for each in answers if not each.problem]
+        return [name, *marked_lines(answer, answered[0] if answered else None, "-")]
     return [name, *marked_lines(answer, recorded)]
 
 
-def side_by_side(columns: list[list[str]], most: int) -> list[str]:
+def side_by_side(columns: list[list[str]], total_width: int) -> list[str]:
     """Texts side by side, each wrapped in its own column; one below the other if the terminal is too narrow."""
-    each = (most - 3 * (len(columns) - 1)) // len(columns) if most else 0
-    if each < NARROW:
+    column_width = (total_width - 3 * (len(columns) - 1)) // len(columns) if total_width else 0
+    if column_width < NARROW:
         return [line for column in columns for line in (*column, "")][:-1]
-    wrapped = [[part for line in column for part in _wrapped(line, each)] for column in columns]
+    wrapped = [[part for line in column for part in _wrapped(line, column_width)] for column in columns]
     height = max(map(len, wrapped))
     padded = [[*lines, *[""] * (height - len(lines))] for lines in wrapped]
     return [
-        " │ ".join(line + " " * (each - width(line)) for line in lines).rstrip() for lines in zip(*padded, strict=True)
+        " │ ".join(line + " " * (column_width - width(line)) for line in lines).rstrip()
+        for lines in zip(*padded, strict=True)
     ]
 
 

@@ -84,7 +84,7 @@ def prepare_explanation(services: Services, options: Options, source: Source, wi
     if scored:
         job = job._replace(to=wish.to)
     found = find_request(services, options, source, job.number)
-    mark = found.recorded.marks[found.place]
+    mark = found.recorded.marks[found.at]
     setup = found.recorded.setup(mark.model)
     units = units_in(job.dialect, job.body, lambda text: setup.counter.count(text).tokens, wish.grain)
     if not units:
@@ -104,7 +104,7 @@ async def send_and_explain(
             async with LocalScorer(job.job) as scorer:
                 found = await explain_request(job, scorer.score_body, kept, on_answer)
         else:
-            async with ReplaySender(services, job.job.place) as sender:
+            async with ReplaySender(services, job.job.destination) as sender:
                 found = await explain_request(job, sender.send_body, kept, on_answer)
         findings = findings_of(job.units, found, job.job.model if job.job.address else job.job.to)
         if findings is not None and job.recorded:

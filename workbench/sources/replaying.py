@@ -62,7 +62,8 @@ class RecordedRequest(NamedTuple):
     """A request that the log has in full, so it can be sent again."""
 
     recorded: RecordedSession
-    place: int
+    at: int
+    """Its index."""
     request: Request
     body: dict[str, Any]
     model: str
@@ -70,7 +71,7 @@ class RecordedRequest(NamedTuple):
 
     @property
     def number(self) -> int:
-        return self.place + 1
+        return self.at + 1
 
 
 class ReplayJob(NamedTuple):
@@ -104,7 +105,7 @@ class ReplayJob(NamedTuple):
         return self.to == REHEARSAL
 
     @property
-    def place(self) -> ReplayPlace:
+    def destination(self) -> ReplayPlace:
         """Where it is sent, and how."""
         return ReplayPlace(self.dialect, self.model, self.headers, self.to, self.sends_key)
 
@@ -130,33 +131,36 @@ class ReplayJob(NamedTuple):
 
 
 def find_request(services: Services, options: Options, source: Source, number: int | None) -> RecordedRequest:
-    """The request with this number, else the last that can be sent again. Raises Refused if it cannot be."""
+    """The request with this number; for None, the conversation's last one that is stored whole.
+
+    Raises Refused if it cannot be sent again.
+    """
     recorded = RecordedSession(services, Options(window=options.window, reserve=options.reserve), source)
-    place = _place(recorded, number)
-    mark = recorded.marks[place]
+    index = _find_index(recorded, number)
+    mark = recorded.marks[index]
     bodies = RequestBodies(source.events)
     if not mark.exact or not bodies.is_whole(mark.request):
         raise Refused(
-            f"request {place + 1} cannot be sent again: the log holds what it was made from, and not the request "
-            "itself. Those of an agent that runs behind `workbench proxy` are recorded whole"
+            f"request {index + 1} cannot be sent again: the log holds its messages, but not the request itself; "
+            "`workbench proxy` records whole requests"
         )
     request, body = bodies.request(mark.request), bodies.body(mark.request)
-    model = options.model or _model_asked(place + 1, request, body)
-    return RecordedRequest(recorded, place, request, body, model)
+    model = options.model or _model_asked(index + 1, request, body)
+    return RecordedRequest(recorded, index, request, body, model)
 
 
 def prepare_replay(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
     """Find the request, change it, and estimate its cost. Raises WorkbenchError."""
     if not 1 <= wish.times <= MOST:
         raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
-    recorded, place, request, body, model = find_request(services, options, source, wish.number)
-    mark, bodies = recorded.marks[place], RequestBodies(source.events)
+    recorded, index, request, body, model = find_request(services, options, source, wish.number)
+    mark, bodies = recorded.marks[index], RequestBodies(source.events)
     to = REHEARSAL if is_built_in(options.model) else wish.to
     plain = plan_body(request.dialect, body, recorded.setup(mark.model))
     changes, policy = _by_hand(plain, source.events, wish), ""
     if options.policy or options.knobs:
         setup = make_setup(
-            services, options, source._replace(model=model), options.policy, options.knobs, recorded, place
+            services, options, source._replace(model=model), options.policy, options.knobs, recorded, index
         )
         planned = plan_body(request.dialect, body, setup)
         policy, decided = planned.plan.policy, planned.rewrite()
@@ -171,7 +175,7 @@ def prepare_replay(services: Services, options: Options, source: Source, wish: R
     highest = 0.0 if to == REHEARSAL else _highest_cost(services, request.dialect, body, used)
     address, sends_key = ("", False) if to == REHEARSAL else _address(services, request.dialect, model, to, wish)
     return ReplayJob(
-        number=place + 1,
+        number=index + 1,
         dialect=request.dialect,
         model=model,
         body=body,
@@ -206,7 +210,8 @@ def _highest_cost(services: Services, dialect: DialectName, body: dict[str, Any]
 
 
 def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
-    """The model that a recorded request asks for. Raises Refused if the log names no valid model, or two of them."""
+    """The model that a recorded request asks for. Raises Refused if it names no valid one, or if log and body name
+    different models."""
     in_body = DIALECTS[request.dialect].model_in_body
     model = body.get("model", request.model) if in_body else request.model
     if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
@@ -225,14 +230,14 @@ def _address(services: Services, dialect: DialectName, model: str, to: str, wish
     return found.described, found.sends_key
 
 
-def _place(recorded: RecordedSession, number: int | None) -> int:
+def _find_index(recorded: RecordedSession, number: int | None) -> int:
     if number is not None:
-        place = recorded.place(number, "--at")
-        assert place is not None
-        return place
+        index = recorded.place(number, "--at")
+        assert index is not None
+        return index
     whole = [at for at, mark in enumerate(recorded.marks) if mark.exact and mark.purpose in TALK]
     if not whole:
-        raise Refused("no request of it is in the log whole; those of `workbench proxy` are")
+        raise Refused("the log holds no whole request to send again; sessions recorded by `workbench proxy` do")
     return whole[-1]
 
 
@@ -240,13 +245,13 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
 
 
 def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Rewrite:
-    seqs = event_paths(planned, events) if wish.exclude or wish.mask else {}
+    paths_by_event = event_paths(planned, events) if wish.exclude or wish.mask else {}
     sizes = {item.path: item for item in planned.items}
-    exclude = frozenset(path for what in wish.exclude for path in _paths(what, seqs))
+    exclude = frozenset(path for what in wish.exclude for path in _paths(what, paths_by_event))
     mask: dict[str, str] = {}
     for each in wish.mask:
         what, _, text = each.partition("=")
-        for path in _paths(what, seqs):
+        for path in _paths(what, paths_by_event):
             size = len(sizes[path].text) // 4 if path in sizes else 0
             mask[path] = text or mask_marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
     by_path = wish.changes
@@ -269,19 +274,19 @@ def event_paths(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[s
     return found
 
 
-def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
+def _paths(what: str, paths_by_event: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
     named = _RANGE.fullmatch(what)
     if named is None:
         return [what]
     first, last = whole_number(named[1]), whole_number(named[2] or named[1])
-    found = [path for seq, paths in seqs.items() if first <= seq <= last for path in paths]
+    found = [path for seq, paths in paths_by_event.items() if first <= seq <= last for path in paths]
     if not found:
-        raise WrongCall(f"{what}: no event of the request; a number is that of an event, messages.7 that of a message")
+        raise WrongCall(f"{what}: no such event in the request; use an event's number, or a path such as messages.7")
     return found
 
 
 async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
     """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
-    async with ReplaySender(services, job.place) as sender:
+    async with ReplaySender(services, job.destination) as sender:
         for _ in range(job.times):
             yield await sender.send_body(job.body)

@@ -138,10 +138,10 @@ async def test_the_request_that_is_looked_at_is_sent(services: Services, recordi
 async def test_what_cannot_be_sent_is_told(services: Services, recording: Path, talk: Path) -> None:
     async with program(services, ref=str(talk)) as (pilot, screen):
         screen.send_or_run(Send("/replay"))
-        await until(lambda: "in the log" in told(pilot.app) or "the log holds" in told(pilot.app))
+        await until(lambda: "the log holds no whole request" in told(pilot.app))
         assert pilot.app.screen is screen, "at once, before anything is asked"
         screen.send_or_run(Send("/replay --at 1"))
-        await until(lambda: "the log holds what it was made from" in told(pilot.app))
+        await until(lambda: "the log holds its messages" in told(pilot.app))
         assert pilot.app.screen is screen
 
 

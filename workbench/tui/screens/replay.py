@@ -125,7 +125,7 @@ class ResendScreen(RequestItemsScreen[ResendChoice]):
 
     def __init__(self, host: MainScreenApi, found: RecordedRequest) -> None:
         dialect, model = found.request.dialect, found.model
-        window = found.recorded.setup(found.recorded.marks[found.place].model).limits.window
+        window = found.recorded.setup(found.recorded.marks[found.at].model).limits.window
         super().__init__(host, lambda: RequestEdit(dialect, model, found.body), found.body, window)
         self._number = found.number
         self._words = "-n 1"
