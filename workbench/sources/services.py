@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The user's things, for one call of the program."""
+    """Settings, models, store and model routes for one run, each created on first use."""
 
     @cached_property
     def settings(self) -> Settings:
-        """The user's settings."""
         return load_settings()
 
     def keep_setting(self, key: str, value: str) -> Path:
@@ -54,14 +53,12 @@ class Services:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The models."""
         from workbench.models.catalogue import Catalogue
 
         return Catalogue(self.settings.models, str(self.settings.file))
 
     @cached_property
     def store(self) -> Store:
-        """The sessions."""
         from workbench.log.store import Store
 
         return Store.open()
@@ -75,17 +72,16 @@ class Services:
 
     @property
     def agent_places(self) -> tuple[str, ...]:
-        """The user's own places of sessions of other agents: homes, and patterns of files."""
+        """Extra folders and file patterns from the config in which to look for other agents' sessions."""
         from workbench.live.homes import AgentPlaces  # late, for the same reason
 
         return read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents").paths
 
     @cached_property
     def routes(self) -> ModelRoutes:
-        """The ways to the models."""
-        from workbench.models.model_routes import (
-            ModelRoutes,  # late: planning a file needs no gateway and no event loop
-        )
+        """Which endpoint and key serve a model."""
+        # late: planning a file needs no gateway and no event loop
+        from workbench.models.model_routes import ModelRoutes
         from workbench.rehearsal.in_process import rehearse
 
         rehearse()
@@ -104,7 +100,7 @@ class Services:
         return read_sources(self.whole_ref(ref), lambda: self.store)
 
     def whole_ref(self, ref: str) -> str:
-        """The reference, or what it abbreviates: the file of another agent's session whose id begins so.
+        """The reference itself, or the file of the agent session whose id starts with it.
 
         Files and our own sessions come first. Raises WrongCall if several sessions begin so.
         """
@@ -148,7 +144,7 @@ class Services:
             policy=source.policy,
             store=self.count_store(),
             events=source.events,
-            reported=self._reported(options.model or source.model or self.settings.model, options.api_base),
+            reported=self._local_window(options.model or source.model or self.settings.model, options.api_base),
         )
 
     @property
@@ -166,7 +162,7 @@ class Services:
         knobs, origin = settings.model_knobs(model), settings.model_origin(model)
         return load_policy(settings.policy or None, model_knobs=knobs, model_origin=origin)
 
-    def _reported(self, model: str, api_base: str) -> int | None:
+    def _local_window(self, model: str, api_base: str) -> int | None:
         """The window of a model on a local server; None for other models."""
         from workbench.models.model_table import LOCAL_PROVIDERS
 
