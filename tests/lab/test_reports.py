@@ -24,7 +24,7 @@ def run(tokens: int, cost: float | None) -> PolicyRun:
 
 def figures_of(*sources: SourceRun) -> CorpusFigures:
     figures = CorpusFigures()
-    assert list(figures.noting(sources)) == list(sources)
+    assert list(figures.adding(sources)) == list(sources)
     return figures
 
 

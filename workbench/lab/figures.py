@@ -116,7 +116,7 @@ def _run_figures(run: PolicyRun) -> dict[str, Any]:
 
 
 class CorpusFigures:
-    """What the tables need of many sessions."""
+    """The totals that the tables show for many sessions."""
 
     def __init__(self) -> None:
         self.sessions = 0
@@ -124,16 +124,16 @@ class CorpusFigures:
         self.priced = 0
         """Sessions with a cost under every policy."""
         self.guessed_windows: list[int] = []
-        """Of the sessions whose model's window is not known."""
+        """The windows assumed for sessions whose model's window is unknown."""
         self.summaries: Counter[tuple[str, str]] = Counter()
         """Who wrote the summaries of compactions, and why the model did not."""
         self.missed: list[tuple[str, list[tuple[int, ...]]]] = []
-        """By policy: its name, and of each session the requests with a miss."""
+        """Per policy: its name, and for each session the numbers of its requests with a miss."""
         self._sums: list[_FigureSum] = []
         self._waste: list[WasteReport] = []
 
-    def noting(self, sources: Iterable[SourceRun]) -> Iterator[SourceRun]:
-        """The same sessions, each added to the figures before it is given on."""
+    def adding(self, sources: Iterable[SourceRun]) -> Iterator[SourceRun]:
+        """Yield the same sessions, adding each to the figures first."""
         for source in sources:
             self._add(source)
             yield source

@@ -74,7 +74,7 @@ svg { width: 100%; height: auto; display: block; overflow: visible; }
 def lab_page(sources: Iterable[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
     """The whole page: the table, a bar per policy, a picture per session, and what was left out."""
     figures, shown = CorpusFigures(), list[SourceRun]()
-    for source in figures.noting(sources):
+    for source in figures.adding(sources):
         shown.append(source)
         if len(shown) > MOST_PLOTS:
             del shown[min(range(len(shown)), key=lambda at: (shown[at].requests, -at))]

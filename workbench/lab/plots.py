@@ -16,11 +16,11 @@ _LEFT: Final = 64
 _RIGHT: Final = 16
 _TOP: Final = 18
 _BOTTOM: Final = 26
-_ABOVE: Final = 1.08
+_HEADROOM: Final = 1.08
 """The plot is this many times as high as its highest line."""
-_NEAR: Final = 3
+_MAX_WINDOW_RATIO: Final = 3
 """A window larger than this many times the largest request is only named: drawn, it would make all lines flat."""
-_TURN: Final = 10
+_DASH: Final = 10
 """The length of each dash where several lines overlap."""
 COLOURS: Final = 8
 """After this many policies the colours repeat."""
@@ -30,8 +30,9 @@ def session_plot(runs: Sequence[PolicyRun]) -> str:
     """One session under all its policies, as SVG."""
     scale = _Scale(runs)
     parts = scale.frame()
+    # Whole lines first, then dashes on top, so that overlapping lines take turns.
     parts += [_line(scale, run, at) for at, run in enumerate(runs)]
-    parts += [_line(scale, run, at, of=len(runs)) for at, run in enumerate(runs) if len(runs) > 1]
+    parts += [_line(scale, run, at, lines=len(runs)) for at, run in enumerate(runs) if len(runs) > 1]
     parts += [part for at, run in enumerate(runs) for part in _marks(scale, run, at)]
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="tokens of each request">{"".join(parts)}</svg>'
 
@@ -43,8 +44,8 @@ class _Scale:
         self._requests = max((len(run.points) for run in runs), default=0)
         self._peak = max((run.peak for run in runs), default=0) or 1
         self._window = max((run.window for run in runs), default=0)
-        self._shown = self._window if self._window <= _NEAR * self._peak else 0
-        self._most = max(self._peak, self._shown) * _ABOVE
+        self._shown = self._window if self._window <= _MAX_WINDOW_RATIO * self._peak else 0
+        self._most = max(self._peak, self._shown) * _HEADROOM
 
     def x(self, request: int) -> float:
         """The place of a request, counted from 1."""
@@ -88,11 +89,11 @@ def _short(tokens: int) -> str:
     return f"{tokens / 1e6:g}M" if tokens >= 1_000_000 else f"{tokens / 1e3:g}k" if tokens >= 1_000 else str(tokens)
 
 
-def _line(scale: _Scale, run: PolicyRun, at: int, of: int = 0) -> str:
-    """The line of a policy. `of`: only its dashes, if this many lines may overlap."""
+def _line(scale: _Scale, run: PolicyRun, at: int, lines: int = 0) -> str:
+    """The line of a policy. `lines`: 0: the whole line; else its share of the dashes among this many lines."""
     places = [f"{scale.x(point.request)},{scale.y(point.tokens)}" for point in run.points]
     places *= 2 if len(places) == 1 else 1  # a line of one point is drawn as a dot
-    turns = f' stroke-dasharray="{_TURN} {_TURN * (of - 1)}" stroke-dashoffset="{-_TURN * at}"' if of else ""
+    turns = f' stroke-dasharray="{_DASH} {_DASH * (lines - 1)}" stroke-dashoffset="{-_DASH * at}"' if lines else ""
     title = f"<title>{page_text(run.policy)}</title>"
     return f'<polyline class="line p{at % COLOURS}" points="{" ".join(places)}"{turns}>{title}</polyline>'
 

@@ -39,7 +39,7 @@ def streamed_lab_json(
     """The same as pairs for `print_streamed_json`: of thousands of sessions, only one is in memory. What follows the
     sessions is known when they have been written, and so is `failed`."""
     figures = CorpusFigures()
-    yield "sources", map(_source_json, figures.noting(sources))
+    yield "sources", map(_source_json, figures.adding(sources))
     yield "policies", figures.rows
     yield "waste", waste_json(figures.waste, items=False)
     yield "failed", [{"source": name, "error": error} for name, error in failed]
@@ -100,7 +100,7 @@ fit."""
 def report_lines(sources: Iterable[SourceRun], width: int) -> list[str]:
     """A table per session, and one for all sessions where there are several."""
     figures, few = CorpusFigures(), list[SourceRun]()
-    for source in figures.noting(sources):
+    for source in figures.adding(sources):
         few = [*few, source] if figures.sessions <= _FEW else []
     found: list[str] = []
     for source in few:

@@ -14,13 +14,13 @@ _UNITS: Final = (
 _MEASURE = re.compile(rf"(?<![\w.,/:-])([0-9]{{1,3}}(?:\.[0-9]{{1,3}})?)[ -]?({_UNITS})(?!\w)")
 _CHOSEN: Final = "0 1 2 3 4 5 6 7 8 9 10 12 15 20 24 25 30 40 45 50 60 75 80 90 99 100 120 150 200 300 500"
 _ROUND: Final = frozenset(_CHOSEN.split())
-"""Numbers that a model chooses itself: a timeout, a limit, a share."""
+"""Numbers that a model may make up (a timeout, a limit), so using one proves nothing."""
 _NAME = re.compile(r"(?<![\w.])[A-Z][a-zà-ÿ]{2,20}(?: [A-Z][a-zà-ÿ]{2,20}){1,2}(?!\w)")
 _LETTERS: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_LETTERS}]{{2,12}}")
 _FOREIGN = re.compile(rf"[{_LETTERS}]")
 _MOST: Final = 0.2
-"""In a text with a larger share of such letters they are its language, and not names in it."""
+"""With a larger share of such letters, the text is written in that language."""
 
 
 def find_measures(text: str) -> Iterator[str]:
@@ -31,7 +31,7 @@ def find_measures(text: str) -> Iterator[str]:
 
 
 def all_measures(text: str) -> set[str]:
-    """The same for a text that may hold them; round ones, which nobody asks for, included."""
+    """All measures in a text that may be the source of one, round ones included."""
     return {f"{number}{unit}" for number, unit in _MEASURE.findall(text)}
 
 
@@ -41,7 +41,7 @@ def find_name_phrases(text: str) -> Iterator[str]:
 
 
 def without_prose(phrases: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """The phrases that are names: one of their words is nowhere in the session a plain word in small letters."""
+    """Keep the phrases that are names: at least one word never occurs in lower case in the session."""
     phrases = set(phrases)
     words = {word.casefold() for phrase in phrases for word in phrase.split()}
     for text in texts if words else ():

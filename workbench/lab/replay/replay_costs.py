@@ -19,8 +19,8 @@ from workbench.sources.requests import RequestMark
 class _RequestBefore(NamedTuple):
     sent_at: int
     model: str
-    extra: int
-    """Tokens that it had in front of the log."""
+    unlogged: int
+    """Tokens it sent that are not in the log."""
 
 
 class ReplayCosts:
@@ -47,8 +47,11 @@ class ReplayCosts:
     ) -> CacheUse:
         """Add a request, and return how its tokens divide. `same`: how many it shares with the one before."""
         info, before = self._model_of(mark), self._before
-        ahead = min(extra.tokens, before.extra) if before is not None else 0
-        shared = min(size, Unattributed(ahead, extra.share).request_size(max(0, same))) if before is not None else 0
+        if before is None:
+            shared = 0
+        else:
+            shared_unlogged = Unattributed(min(extra.tokens, before.unlogged), extra.share)
+            shared = min(size, shared_unlogged.request_size(max(0, same)))
         use = self._reported_use(number, size, shared, answer.report)
         if use is None:
             use = self._use_by_rules(info, mark, size, shared, extra, answer)
@@ -58,7 +61,7 @@ class ReplayCosts:
         return use
 
     def add_rereading(self, mark: RequestMark, size: int, seqs: Collection[int]) -> None:
-        """Add what it costs to get events back: the request once more, from the cache, with them behind it."""
+        """Add the cost of reading events again: the same request, cached, with the events appended."""
         if not seqs:
             return
         count, events = self._setup.counter.count, self._session.source.events
@@ -68,7 +71,10 @@ class ReplayCosts:
         self.rereading = _sum(self.rereading, request_price(info, CacheUse(size, tokens, 0), 0))
 
     def _model_of(self, mark: RequestMark) -> ModelInfo:
-        """The model that the request was for; the session's model where an option names one or no price is known."""
+        """The request's own model.
+
+        The session's model if an option names one, or if the price of the request's model is unknown.
+        """
         known = self._session.services.catalogue.find_model(mark.model)
         own = not self._session.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
