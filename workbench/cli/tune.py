@@ -144,7 +144,7 @@ class _TuneRun:
 
     def _workers(self) -> LabWorkers:
         jobs = min(self._options.jobs or usable_cores(), len(self._tasks) or 1)
-        return LabWorkers(jobs, self._options.cluster, again=self._options.budget * self._options.seeds)
+        return LabWorkers(jobs, self._options.cluster, more_rounds=self._options.budget * self._options.seeds)
 
     def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[TriedPolicy]) -> Sequence[Figures]:
         """Measure the best policy on each held-out session; empty if there are none, or if the user interrupts."""

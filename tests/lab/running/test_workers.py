@@ -168,7 +168,7 @@ def test_what_was_near_a_process_goes_to_it_again_unless_it_is_busy(tmp_path: Pa
 
 def test_a_source_that_has_changed_is_read_again(sources: list[Path]) -> None:
     asked = tasks(sources)
-    with LabWorkers(2, again=True) as workers:
+    with LabWorkers(2, more_rounds=1) as workers:
         before = list(workers.run_tasks(asked))
         assert list(workers.run_tasks(asked)) == before
         sources[0].write_text(json.dumps(talk(17)))
@@ -196,7 +196,7 @@ def test_little_work_is_done_without_dask(sources: list[Path], kept: KeptRuns) -
 def test_much_work_is_done_by_dask_with_the_same_result(
     sources: list[Path], kept: KeptRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "START", 0)
+    monkeypatch.setattr(running, "DASK_START_SECONDS", 0)
     alone = list(run_all(tasks(sources), jobs=1))
     with LabWorkers(2) as workers:
         assert list(workers.run_tasks(tasks(sources), kept=kept)) == alone
@@ -211,7 +211,7 @@ def test_much_work_is_done_by_dask_with_the_same_result(
 def test_who_wants_no_dask_gets_none(
     sources: list[Path], kept: KeptRuns, jobs: int, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "START", 0)
+    monkeypatch.setattr(running, "DASK_START_SECONDS", 0)
     with LabWorkers(jobs, cluster) as workers:
         assert all(outcome.runs for outcome in workers.run_tasks(tasks(sources), kept=kept))
         assert not workers.is_dask
@@ -220,7 +220,7 @@ def test_who_wants_no_dask_gets_none(
 def test_where_dask_is_not_installed_processes_do_it(
     sources: list[Path], kept: KeptRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "START", 0)
+    monkeypatch.setattr(running, "DASK_START_SECONDS", 0)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with LabWorkers(2) as workers:
         assert all(outcome.runs for outcome in workers.run_tasks(tasks(sources), kept=kept))

@@ -15,7 +15,7 @@ from workbench.lab.running.tasks import LabTask, TaskOutcome
 
 _PAUSE = 0.1
 """Seconds between two updates."""
-_FIRST = 2
+_ESTIMATE_AFTER = 2
 """Seconds before the time left can be estimated."""
 _WIDE = 80
 """Columns of a terminal that does not report its width."""
@@ -36,7 +36,7 @@ class ProgressLine:
         is_hidden: bool = False,
     ) -> None:
         """`weigh`: about how many bytes a source has; 0 where it is not known. `thing`: the word for a task.
-        `is_hidden`: where results appear on the same terminal meanwhile."""
+        `is_hidden`: show no line, because results are printed on the same terminal."""
         self._weights = {task.source: weigh(task.source) or 1 for task in tasks}
         self._stream = stream or sys.stderr
         self._is_shown = self._stream.isatty() and not is_hidden
@@ -79,7 +79,7 @@ class ProgressLine:
     def _line(self, passed: float) -> str:
         kept = f", {self.kept:,} kept from before" if self.kept else ""
         left = ""
-        if self._replayed and passed >= _FIRST:
+        if self._replayed and passed >= _ESTIMATE_AFTER:
             left = f", about {_duration(passed * self._left / self._replayed)} left"
         return f"{self._done:,} of {counted(self._all, self._thing)}{kept}{left}{self.note}"
 

@@ -34,35 +34,35 @@ Progress = Callable[[TaskOutcome], object]
 """Called with each outcome as it comes, in any order."""
 T = TypeVar("T")
 _AHEAD = 1_024
-"""Tasks that a cluster has at a time, which is more than it has workers."""
+"""How many tasks a cluster gets at a time: enough for all its workers."""
 _WAITING = 1_000
 """Outcomes that may wait for an earlier task. If there are more, no new task is begun, so that memory stays bounded."""
-SECONDS = 1e-7
-"""About how long a replay takes per byte of the source. Few are faster."""
-START = 1.5
+SECONDS_PER_BYTE = 1e-7
+"""A low estimate of how long a replay takes per byte of the source."""
+DASK_START_SECONDS = 1.5
 """How many seconds longer Dask takes to start."""
-WORTH = 10
+DASK_WORTH_STARTS = 10
 """Dask is used for work that takes this many times as long as its start."""
 
 
 class LabWorkers:
     """The workers: this process, several processes of this machine, or a cluster. They stay for many runs."""
 
-    def __init__(self, jobs: int = 0, cluster: str = "", *, again: int = 0) -> None:
+    def __init__(self, jobs: int = 0, cluster: str = "", *, more_rounds: int = 0) -> None:
         """`jobs`: processes on this machine; 0: one per core; 1: only this process. `cluster`: the address of a Dask
         scheduler, `local` for Dask on this machine, `none` for processes without Dask; empty: chosen by how much work
-        is left. `again`: how many more policies will come for the same sources. Then each worker keeps the sources that
-        it has read, and gets the same ones again if possible."""
+        is left. `more_rounds`: how many more policies will come for the same sources. If any, each worker keeps the
+        sources that it has read, and gets the same ones again if possible."""
         self._jobs = jobs or usable_cores()
-        self._again = again
-        self._run = uuid4().hex if again else ""
+        self._more_rounds = more_rounds
+        self._run = uuid4().hex if more_rounds else ""
         self._ahead = 1
         """How many tasks are given out before the first one is finished."""
         self.is_dask = False
         self._policies: dict[tuple[tuple[LabPolicy, ...], tuple[str, ...]], tuple[LabPolicy, ...]] = {}
-        self._executor: _Workers | None = self._started(cluster) if cluster else None
+        self._executor: _Workers | None = self._start_workers(cluster) if cluster else None
 
-    def _started(self, cluster: str) -> _Workers:
+    def _start_workers(self, cluster: str) -> _Workers:
         if cluster != NONE:
             from workbench.lab.running.clusters import DaskWorkers  # late: its packages are an extra
 
@@ -77,8 +77,8 @@ class LabWorkers:
             return NONE
         seconds = 0.0
         for task in tasks:
-            seconds += kept.work_left(task, self._again) * SECONDS / self._jobs
-            if seconds >= WORTH * START:
+            seconds += kept.work_left(task, self._more_rounds) * SECONDS_PER_BYTE / self._jobs
+            if seconds >= DASK_WORTH_STARTS * DASK_START_SECONDS:
                 return LOCAL
         return NONE
 
@@ -104,15 +104,15 @@ class LabWorkers:
                 for number, task in islice(coming, max(0, free)):
                     known = kept.find_known(task) if kept is not None else KnownTask(task)
                     if self._executor is None and known.rest is not None:
-                        self._executor = self._started(self._best_cluster(tasks[number:], kept))
-                    running[number] = known, self._begun(number, known.rest, finished)
+                        self._executor = self._start_workers(self._best_cluster(tasks[number:], kept))
+                    running[number] = known, self._submit(number, known.rest, finished)
                 done = finished.get()
                 outcomes[done] = _outcome(*running.pop(done), kept)
                 if progress is not None:
                     progress(outcomes[done])
             yield outcomes.pop(at)
 
-    def _begun(self, number: int, task: LabTask | None, finished: SimpleQueue[int]) -> Future[TaskOutcome] | None:
+    def _submit(self, number: int, task: LabTask | None, finished: SimpleQueue[int]) -> Future[TaskOutcome] | None:
         if task is None or self._executor is None:
             finished.put(number)
             return None
