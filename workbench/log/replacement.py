@@ -14,13 +14,13 @@ from typing import Final
 from workbench.config.writing import sync_folder
 from workbench.log.lock import locked_folder
 
-SECONDS: Final = 30
+WAIT_SECONDS: Final = 30
 """How long to wait for another process that is finishing the exchange."""
-_LOGS: Final = ("-wal", "-shm")
+_SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def replace_store(new: Path, store: Path) -> None:
-    """Put a new store in the place of another; it must be closed and on the same file system."""
+    """Put a new store in the place of another. Both must be closed, and the new one must be on the same file system."""
     ready = _ready(store)
     os.replace(new, ready)
     sync_folder(store.parent)
@@ -28,13 +28,16 @@ def replace_store(new: Path, store: Path) -> None:
 
 
 def finish_replacement(store: Path) -> None:
-    """Finish an exchange that was begun, if there is one. Raises OSError, also if another process hangs in it."""
+    """Finish an exchange that was begun, if there is one.
+
+    Raises OSError, also if another process holds the lock for longer than `WAIT_SECONDS`.
+    """
     ready = _ready(store)
     if not ready.exists():
         return
-    with locked_folder(store.parent, SECONDS):
+    with locked_folder(store.parent, WAIT_SECONDS):
         if ready.exists():
-            for ending in _LOGS:
+            for ending in _SIDE_FILES:
                 store.with_name(store.name + ending).unlink(missing_ok=True)
             os.replace(ready, store)
             sync_folder(store.parent)
