@@ -33,15 +33,15 @@ class TunnelRefused(Exception):
 
 
 def is_of_this_machine(address: str) -> bool:
-    """Whether an IP address is one of this machine alone, or of the cable that it is at: no proxy is needed there.
+    """Whether an address is this machine's own, or link-local.
 
-    Addresses of private networks are not: the servers of a company have them.
+    Private networks do not count: company servers use them.
     """
     found = ip_address(address)
     if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
     is_near = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
-    return is_near or (found.version == _NOWHERE.version and found in _NOWHERE)
+    return is_near or found in _NOWHERE
 
 
 async def connect_tunnel(target: HostPort) -> Streams:
