@@ -20,7 +20,7 @@ def request_status(limits: Limits, total: int, waiting: Sequence[str]) -> Status
 
 
 def verdict_reason(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> str:
-    """The reason for that, in numbers."""
+    """Why a request has its status, in numbers."""
     status = request_status(limits, total, waiting)
     if status == "waiting":
         return f"{counted(len(waiting), 'tool call')} without a result so far"
@@ -55,7 +55,7 @@ def request_warnings(
 ) -> tuple[str, ...]:
     """Warnings about a request of `total` tokens.
 
-    A short answer, what the policy advises against (`guide`), and the `cuts` of files in the slots.
+    They are about too little room for the answer, slots over the policy's guidance (`guide`), and cut files (`cuts`).
     """
     found = [
         f"{slot} has {slots[slot]:,} tokens; the policy's guidance is {most:,}"
