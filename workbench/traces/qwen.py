@@ -7,8 +7,8 @@
 - `system` lines with the subtype `ui_telemetry` repeat that report, and report on requests whose answers are not in the
   file: sub-agents, such as the one that keeps the memory, and attempts to compress.
 - `chat_compression` has the `compressedHistory`, which replaces everything before it: a summary, an answer to it, files
-  that were read lately, and the user's last message; with Qwen's own figures. What is not answered and not part of it
-  comes after it.
+  that were read lately, and the user's last message; with Qwen's own figures. Messages not answered yet that are not
+  in that history follow it.
 - `custom_title` is the title. Other `system` lines are counted.
 - Exact: messages and results of tools. Not in these files: system prompt, tools, and the reminders (skills,
   environment, date) before the user's message.
@@ -32,13 +32,13 @@ _DIALECTS: Final[dict[str, DialectName]] = {"anthropic": "anthropic", "gemini": 
 
 def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Qwen's."""
-    return any(is_line(value) for value in first_objects(document))
+    return any(is_qwen_line(value) for value in first_objects(document))
 
 
-def is_line(value: dict[str, Any]) -> bool:
+def is_qwen_line(value: dict[str, Any]) -> bool:
     """Whether it is a line of Qwen's: Claude Code's lines have no `parts` and no `systemPayload`."""
-    ours = text_in(value, "uuid") and text_in(value, "sessionId")
-    return bool(ours) and (isinstance(dict_in(value, "message").get("parts"), list) or "systemPayload" in value)
+    has_ids = bool(text_in(value, "uuid") and text_in(value, "sessionId"))
+    return has_ids and (isinstance(dict_in(value, "message").get("parts"), list) or "systemPayload" in value)
 
 
 def read(document: Document, text: str) -> list[Recording]:
@@ -62,7 +62,7 @@ class _Reader:
         self.builder = builder
         self._history = History(builder, NAME)
         self._waiting: list[dict[str, Any]] = []
-        """What was not answered yet: a compression comes before it."""
+        """Messages without an answer so far; a compression is placed before them."""
         self._reports: list[dict[str, Any]] = []
         """Reports on requests whose answers did not come yet."""
 
@@ -93,8 +93,8 @@ class _Reader:
             self._add_reports("compaction")
             info = dict_in(payload, "info")
             history = [_content(content) for content in list_in(payload, "compressedHistory")]
-            there = [part for content in history for part in content["parts"]]
-            if all(part in there for value in self._waiting for part in value["message"]["parts"]):
+            history_parts = [part for content in history for part in content["parts"]]
+            if all(part in history_parts for value in self._waiting for part in value["message"]["parts"]):
                 self._add_waiting()
             self._history.replace(
                 [NamedContent("", content) for content in history],
