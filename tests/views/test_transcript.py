@@ -61,7 +61,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         Override("pin", 5, 5),
         Override("mask", 5, 7),
         Revert(19),
-        Setting("window", {"model": "gpt-4o", "tokens": 9, "source": "provider"}),
+        Setting("window", {"model": "gpt-4o", "tokens": 128_000, "source": "provider"}),
         Compaction(5, 7, "what was"),
         Setting("left out", {"progress": 12, "queue\x1b": 1}),
     )
@@ -83,7 +83,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
         ("notice", "pinned #5"),
         ("notice", "masked 3 items (#5 to #7)"),
         ("notice", "undid: masked 3 items (#5 to #7)"),
-        ("notice", "window of gpt-4o: 9 tokens, as the provider says"),
+        ("notice", "window of gpt-4o: 128,000 tokens, as the provider says"),
         ("summary", "what was"),
         ("notice", "skipped: 12 progress, 1 queue␛"),
     ]
@@ -146,7 +146,7 @@ def test_what_another_agent_decided_is_told_with_whose_decision_it_was() -> None
         ("as_it_was", "then sent unchanged"),
         ("changed", "then something else was sent in its place"),
         ("answered", "then answered by hand: what follows is not the model's"),
-        ("expired", "then sent unchanged, because the time was over"),
+        ("expired", "then sent unchanged, because the time limit passed"),
         ("gone", "until the agent gave up"),
     ],
 )

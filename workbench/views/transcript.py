@@ -61,9 +61,9 @@ class EntryIndex:
         self._results: dict[str, int] = {}
         """By call id: the index of the result."""
         self._calls: set[str] = set()
-        self._together: dict[int, list[int]] = {}
-        """By the event of an entry: overrides that were one decision, or reverts that undid one. They share a line."""
-        self._step: dict[int, int] = {}
+        self._lines: dict[int, list[int]] = {}
+        """By the first event of a line: all events shown in it, overrides of one decision or reverts that undid one."""
+        self._decision_start: dict[int, int] = {}
         """By override: the first one of the same decision."""
         self._turn = 0
         self._taken = 0
@@ -81,7 +81,7 @@ class EntryIndex:
                 self._calls.add(body.call_id)
             if isinstance(body, ToolResult):
                 self._results.setdefault(body.call_id, index)
-            if self._goes_on(index, body):
+            if self._joins_previous_line(index, body):
                 continue
             if self._is_entry(body):
                 self.has_talk = self.has_talk or not isinstance(body, Setting | Snapshot | Override | Revert)
@@ -89,25 +89,26 @@ class EntryIndex:
                 self._turns.append(self._turn)
         self._taken = len(self.events)
 
-    def _goes_on(self, index: int, body: Body) -> bool:
+    def _joins_previous_line(self, index: int, body: Body) -> bool:
         """Whether an event shares the line of the one before it: the same decision, or the same undo."""
         if not isinstance(body, Override | Revert):
             return False
-        last = next(reversed(self._together), -1)
+        last = next(reversed(self._lines), -1)
         if isinstance(body, Override):
             together = body.joined and last >= 0 and isinstance(self.events[last].body, Override)
-            self._step[index] = last if together else index
+            self._decision_start[index] = last if together else index
         else:
-            group = self._together.get(last, [])
-            together = group[-1:] == [index - 1] and self._undoes(index) == self._undoes(index - 1) is not None
-        self._together.setdefault(last if together else index, []).append(index)
+            group = self._lines.get(last, [])
+            undone = self._undoes(index)
+            together = group[-1:] == [index - 1] and undone is not None and undone == self._undoes(index - 1)
+        self._lines.setdefault(last if together else index, []).append(index)
         return together
 
     def _undoes(self, index: int) -> tuple[str, int] | None:
-        """Whether a revert undoes or redoes, and which decision; None: it is about something else."""
+        """A revert's verb and the decision it targets; None: it reverts no override."""
         body = self.events[index].body
         verb, target = self._reverted(body.target) if isinstance(body, Revert) else ("", 0)
-        return (verb, self._step[target - 1]) if target - 1 in self._step else None
+        return (verb, self._decision_start[target - 1]) if target - 1 in self._decision_start else None
 
     def _is_entry(self, body: Body) -> bool:
         match body:
@@ -174,18 +175,18 @@ class EntryIndex:
             case Failure(category=category, message=message) if category not in HARMLESS:
                 return ChatEntry(event.seq, event.id, "failure", turn, message)
             case Revert() | Override():
-                return ChatEntry(event.seq, event.id, "notice", turn, self._changed(self._places[at], seen))
+                return ChatEntry(event.seq, event.id, "notice", turn, self._change_words(self._places[at], seen))
             case _:
                 return ChatEntry(event.seq, event.id, "notice", turn, notice_words(body))
 
     def decision(self, at: int, seen: int) -> list[Override]:
         """The overrides that an entry shows."""
-        bodies = [self.events[index].body for index in self._together.get(self._places[at], ()) if index < seen]
+        bodies = [self.events[index].body for index in self._lines.get(self._places[at], ()) if index < seen]
         return [body for body in bodies if isinstance(body, Override)]
 
-    def _changed(self, index: int, seen: int) -> str:
+    def _change_words(self, index: int, seen: int) -> str:
         """In words, what one decision changed or what one undo restored."""
-        indices = [each for each in self._together[index] if each < seen]
+        indices = [each for each in self._lines[index] if each < seen]
         bodies = [self.events[each].body for each in indices]
         verb = ""
         if isinstance(bodies[0], Revert):
@@ -248,7 +249,7 @@ _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
     "as_it_was": "then sent unchanged",
     "changed": "then something else was sent in its place",
     "answered": "then answered by hand: what follows is not the model's",
-    "expired": "then sent unchanged, because the time was over",
+    "expired": "then sent unchanged, because the time limit passed",
     "gone": "until the agent gave up",
 }
 
@@ -273,7 +274,9 @@ def _notice_words(body: Body) -> str:
             return f"window of {model}: no longer known"
         case Setting(key="window", value=dict() as value):
             says = "as you asked" if value.get("source") == "option" else f"as the {value.get('source')} says"
-            return f"window of {value.get('model')}: {value.get('tokens')} tokens, {says}"
+            tokens = value.get("tokens")
+            size = f"{tokens:,}" if isinstance(tokens, int) else tokens
+            return f"window of {value.get('model')}: {size} tokens, {says}"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
             return f"skipped: {kinds}"
