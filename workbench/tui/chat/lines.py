@@ -33,9 +33,14 @@ class KeptEntry(NamedTuple):
     live: LiveCall | None
     drawn: DrawnEntry
 
+    @property
+    def key(self) -> tuple[ChatEntry, EntryState | None, EntryFold, LiveCall | None]:
+        """What the lines depend on, apart from the width."""
+        return self.entry, self.state, self.fold, self.live
+
 
 class ReasoningChoice(NamedTuple):
-    """Whether the user folded or unfolded the reasoning of a streaming answer; its entry stays so."""
+    """Whether the user folded or unfolded the reasoning of a streaming answer; its entry keeps that state."""
 
     reply: str
     is_open: bool
@@ -52,14 +57,14 @@ class TranscriptLines:
         self.heights = EntryHeights(0, GUESS)
         self.live = LiveLines(0, folder)
         self._transcript: Transcript | None = None
-        self._coming: LiveAnswer | None = None
+        self._live_answer: LiveAnswer | None = None
         self._version = 0
         self._first = ""
         self._kept: OrderedDict[int, KeptEntry] = OrderedDict()
         self._folds: dict[int, EntryFold] = {}
         """By event, so that they survive when entries are made again."""
         self._calls: dict[str, LiveCall] = {}
-        self._wish: ReasoningChoice | None = None
+        self._reasoning_choice: ReasoningChoice | None = None
 
     def __len__(self) -> int:
         """The number of entries."""
@@ -105,26 +110,26 @@ class TranscriptLines:
             if another:
                 self._kept.clear()
                 self._folds.clear()
-                self._wish = None
+                self._reasoning_choice = None
                 self.heights = EntryHeights(0, GUESS)
             before = len(self.heights)
             self.heights.grow(count)
             self._keep_open(before)
-        self._coming = live
+        self._live_answer = live
         self._calls = {call.call_id: call for call in live.calls} if live else {}
         self._take_live()
         return another
 
     def _keep_open(self, first: int) -> None:
         """Keep reasoning that the user unfolded open once its answer, the first of the new entries, is in the log."""
-        if self._wish is None or not self._wish.is_open:
+        if self._reasoning_choice is None or not self._reasoning_choice.is_open:
             return
         for index in range(first, len(self)):
             entry = self.entry(index)
             if entry.kind == "reasoning":
                 self._folds[entry.seq] = CLOSED._replace(is_open=True)
-                self._wish = None
-            elif self._wish is None:  # what follows is of the answer after it
+                self._reasoning_choice = None
+            elif self._reasoning_choice is None:  # what follows is of the answer after it
                 return
 
     def _take_live(self) -> None:
@@ -134,10 +139,11 @@ class TranscriptLines:
                 call = self.entry(index).call
                 if call and call.result is None:
                     shown_calls.add(call.call_id)
-        if self._wish and self._coming and self._coming.reasoning and self._coming.reply != self._wish.reply:
-            self._wish = None
+        choice, answer = self._reasoning_choice, self._live_answer
+        if choice and answer and answer.reasoning and answer.reply != choice.reply:
+            choice = self._reasoning_choice = None
         if self.width:
-            self.live.update_live(self._coming, shown_calls, self._wish.is_open if self._wish else None)
+            self.live.update_live(answer, shown_calls, choice.is_open if choice else None)
 
     def recolour(self) -> None:
         """Draw again because new colours are known; heights do not change."""
@@ -165,7 +171,7 @@ class TranscriptLines:
             state = self._transcript.entry_state(entry)
         fold = self._folds.get(entry.seq, CLOSED)
         live = self._calls.get(entry.call.call_id) if entry.call and entry.call.result is None else None
-        if kept is not None and kept[1:5] == (entry, state, fold, live):
+        if kept is not None and kept.key == (entry, state, fold, live):
             drawn = kept.drawn
         else:
             drawn = draw_entry(entry, state, self.width, fold, live, self._render, self._folder)
@@ -185,7 +191,10 @@ class TranscriptLines:
         return index, self.live[offset] if offset < len(self.live) else Content()
 
     def measure(self, index: int, offset: int, height: int) -> None:
-        """Draw `height` lines from a place on, and as many above, to know their real heights."""
+        """Draw the entries from line `offset` of entry `index` for `height` lines down and up.
+
+        Their real heights are known then.
+        """
         room = height + offset
         for below in range(index, len(self)):
             if room <= 0:
@@ -206,11 +215,13 @@ class TranscriptLines:
             return
         seq = self.entry(index).seq
         fold = self._folds.get(seq, CLOSED)
-        self._folds[seq] = fold._replace(is_open=not fold.is_open) if not fold.is_open else CLOSED
+        self._folds[seq] = CLOSED if fold.is_open else fold._replace(is_open=True)
 
     def _toggle_live(self) -> None:
-        if self._coming is not None:
-            self._wish = ReasoningChoice(self._coming.reply, self._wish is None or not self._wish.is_open)
+        choice = self._reasoning_choice
+        if self._live_answer is not None:
+            is_open = choice is None or not choice.is_open
+            self._reasoning_choice = ReasoningChoice(self._live_answer.reply, is_open)
             self._take_live()
 
     def more(self, index: int) -> None:
@@ -228,7 +239,7 @@ class TranscriptLines:
     def text_of(self, index: int) -> str:
         """The text of an entry, or of the streaming answer so far, for the clipboard."""
         if index >= len(self):
-            return clipboard_text(self._coming.text or self._coming.reasoning) if self._coming else ""
+            return clipboard_text(self._live_answer.text or self._live_answer.reasoning) if self._live_answer else ""
         entry = self.entry(index)
         if entry.call is None:
             return clipboard_text(entry.text)
