@@ -23,7 +23,7 @@ TICK = 0.5
 
 
 class ProgressDialog(Observing, ModalScreen[None]):
-    """Shows the progress; the compaction can be stopped, or left running."""
+    """Shows the progress. Closed by its caller when the compaction ends, or by "continue in the background"."""
 
     BINDING_GROUP_TITLE = "Compacting"
     BINDINGS: ClassVar[list[BindingType]] = [

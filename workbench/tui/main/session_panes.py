@@ -59,7 +59,10 @@ class SessionPanes(Observing, PaneScreen):
         demo: str | None = None,
         note: str = "",
     ) -> None:
-        """`ref`: what to open first; empty: this folder's last session, or a new one. `note`: a notice to show then."""
+        """`ref`: what to open first; empty: this folder's last session, or a new one. `note`: a notice to show then.
+
+        `warm`: load litellm once a session is open. `demo`: a note about the demo; None: this is not the demo.
+        """
         self.model = SessionModel(services, options, asyncio.get_running_loop(), warm=warm)
         super().__init__(self.model)
         self.services = services
@@ -85,7 +88,7 @@ class SessionPanes(Observing, PaneScreen):
                 yield CompactionPanel(self.model)
 
     def hindrance(self) -> str:
-        """What the user does that must not be interrupted by another session; empty: nothing."""
+        """Why another session must not be opened now, in words; empty: it may."""
         if self.app.screen is not self:
             return "a window is open"
         return "you are writing a message" if self.query_one(ChatPane).composer.text else ""
@@ -98,7 +101,7 @@ class SessionPanes(Observing, PaneScreen):
             self.show_notice(self._note)
 
     def _start(self) -> None:
-        """Return nothing: Textual would wait for the call, and hear no key until the session is open."""
+        """Open the session. Its awaitable is not returned: Textual would wait for it and handle no keys meanwhile."""
         self.model.start(self._ref)
 
     def watch_fatal(self, error: WorkbenchError | None) -> None:
