@@ -26,7 +26,7 @@ def sent(opened: OpenSession) -> str:
 
 def offered(on: Watcher) -> tuple[int, int]:
     """What the pane says that a compaction by hand would summarise: items and tokens."""
-    found = re.search(r"summarise ([\d,]+) items?.* with ([\d,]+) tokens?", on.compaction.would)
+    found = re.match(r"([\d,]+) items?.* with ([\d,]+) tokens?", on.compaction.would)
     assert found is not None, on.compaction.would
     items, tokens = (int(each.replace(",", "")) for each in found.groups())
     return items, tokens

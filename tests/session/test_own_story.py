@@ -59,7 +59,7 @@ async def check_offer(services: Services, on: Watcher, ref: str, **asked: Any) -
         ended_there = copy.id
     async with opened(services, ended_there, **asked) as then:
         await until(lambda: then.compaction is not None)
-        would = then.compaction.would.removeprefix("summarise ").replace(", and keep ", ", and kept ")
+        would = then.compaction.would.replace(", and keep ", ", and kept ")
         assert (past.nothing, past.would) == (then.compaction.nothing, would)
         assert past.last == then.compaction.last
 

@@ -62,7 +62,7 @@ class SessionCompactions:
         self._view_of: tuple[int, Setup] | None = None
         """The length of the log that the view was made from, and its setup."""
         self._running: RunningCompaction | None = None
-        self._asked = 0
+        self._question_number = 0
         """The number of the open question whether to compact; 0: none is open."""
         self._stale = False
         self._past: PastOffer | None = None
@@ -101,7 +101,7 @@ class SessionCompactions:
             self._looking.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """Clear a task that has ended. One that is cancelled before its first step cannot do it itself."""
+        """Clear a task that has ended. A task cancelled before its first step never runs its own `finally`."""
         if task is self._looking:
             self._looking = None
         if task is self._settling:
@@ -152,23 +152,22 @@ class SessionCompactions:
     def _inputs(self, opened: OpenSession) -> CompactionInputs:
         self._figures.catch_up(opened.events)
         setup = opened.agent.setup if opened.agent is not None else opened.setup
-        growth, fixed = opened.ledger.growth, opened.why_read_only
         events = self._figures.events()
         planner = opened.agent.planner if opened.agent is not None else opened.planner
         inputs = CompactionInputs(
-            opened.plan,
-            setup,
-            opened.policy,
-            events,
-            self._figures,
-            growth,
-            fixed,
-            not self._turns.busy,
-            opened.recorded,
+            plan=opened.plan,
+            setup=setup,
+            policy=opened.policy,
+            events=events,
+            figures=self._figures,
+            growth=opened.ledger.growth,
+            why_read_only=opened.why_read_only,
+            turn_over=not self._turns.busy,
+            recorded=opened.recorded,
             length=len(planner.events),
         )
         if self._view is not None and self._view_of == inputs.length_and_setup:
-            return replace(inputs, selected=(self._view.nothing, self._view.would.removeprefix("summarise ")))
+            return replace(inputs, selected=(self._view.nothing, self._view.would))
         if inputs.length <= FEW:
             return replace(inputs, planner=planner.at_this_moment(to_try=False))
         return inputs
@@ -177,7 +176,7 @@ class SessionCompactions:
         if self._view is not None:
             self._updates.change_state(compaction=replace(self._view, running=self._running, past=self._past))
 
-    def progress(self, progress: CompactionProgress, *, draft: bool = False) -> None:
+    def show_progress(self, progress: CompactionProgress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
         self._running = RunningCompaction(progress, since, draft)
         self._put()
@@ -196,7 +195,7 @@ class SessionCompactions:
     @property
     def busy(self) -> bool:
         """Whether a compaction runs. A question whether to make one does not count."""
-        return self._making is not None or (self._settling is not None and not self._asked)
+        return self._making is not None or (self._settling is not None and not self._question_number)
 
     @property
     def is_looking(self) -> bool:
@@ -205,19 +204,19 @@ class SessionCompactions:
 
     def stop(self) -> bool:
         """Stop the running compaction. Return whether there was one."""
-        task = self._making or (self._settling if not self._asked else None)
+        task = self._making or (self._settling if not self._question_number else None)
         if task is not None:
             task.cancel()
         return task is not None
 
-    def not_now(self) -> None:
+    def decline_question(self) -> None:
         """Answer an open question whether to compact with no, because the user does something else."""
-        if self._asked:
-            self._turns.questions.take_answer(self._asked, "no")
+        if self._question_number:
+            self._turns.questions.take_answer(self._question_number, "no")
 
     async def finished(self) -> None:
         """Wait until no compaction runs."""
-        self.not_now()
+        self.decline_question()
         tasks = [task for task in (self._settling, self._making) if task is not None]
         if tasks:
             await asyncio.wait(tasks)
@@ -236,19 +235,19 @@ class SessionCompactions:
         """Show the progress of a compaction that a turn makes because its request would not fit."""
         match step:
             case CompactionRunning(progress):
-                self.progress(progress)
+                self.show_progress(progress)
             case EventAppended(event) if self._running is not None and self._making is None and self._settling is None:
                 if _closes(event):
                     self._running = None
                     self._announce(event)
 
-    def turn_ended(self) -> None:
+    def hide_turn_progress(self) -> None:
         """End the display of a compaction that the turn made, whether it succeeded or was stopped."""
         if self._running is not None and self._making is None and self._settling is None:
             self._running = None
             self._put()
 
-    def turn_over(self, opened: OpenSession) -> None:
+    def compact_if_due(self, opened: OpenSession) -> None:
         """A turn has ended without a failure: compact if that is due, while the next turn may already run."""
         if opened.agent is not None and self._settling is None:
             self._settling = asyncio.create_task(self._settle(opened, opened.agent))
@@ -271,7 +270,7 @@ class SessionCompactions:
             async for step in steps:
                 match step:
                     case CompactionRunning(progress):
-                        self.progress(progress)
+                        self.show_progress(progress)
                     case EventAppended(event):
                         found += [event] if _closes(event) else []
                         opened.catch_up()
@@ -291,23 +290,27 @@ class SessionCompactions:
     async def ask_first(self, decision: CompactionDecision) -> bool:
         """Ask the user in the chat whether to compact. The answer is no if the user does something else."""
         try:
-            asked = self._turns.questions.ask_user(lambda number: question_to_compact(self._note(number), decision))
+            asked = self._turns.questions.ask_user(
+                lambda number: question_to_compact(self._remember_question(number), decision)
+            )
             return await asked == "yes"
         finally:
-            self._asked = 0
+            self._question_number = 0
 
-    def _note(self, number: int) -> int:
-        self._asked = number
+    def _remember_question(self, number: int) -> int:
+        self._question_number = number
         return number
 
     # By hand
 
     def current(self) -> OpenSession:
+        """The open session. Raises Refused if there is none."""
         if self._opened is None:
             raise Refused("nothing is open yet")
         return self._opened
 
     def writable(self) -> OpenSession:
+        """The open session, after this program has become its writer."""
         opened = self.current()
         opened.begin_writing()
         return opened
@@ -318,7 +321,7 @@ class SessionCompactions:
         `planned`: the compaction that the user has agreed to.
         """
         opened = self.writable()
-        self.not_now()
+        self.decline_question()
         if self.busy:
             raise Refused(BUSY)
         self._making = asyncio.current_task()

@@ -139,7 +139,7 @@ class SessionContinuation:
         """Summarise the offered session."""
         if self._compactions.busy:
             raise Refused(BUSY)
-        report = partial(self._compactions.progress, draft=True)
+        report = partial(self._compactions.show_progress, draft=True)
         earlier, options = offer.earlier, offer.options
         try:
             made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=report)

@@ -59,7 +59,7 @@ class SummaryDrafts:
             without_model = Compactor(opened.setup, None, catalogue=self._services.catalogue, no_model=OF_A_FILE)
             runner = CompactionRunner(without_model, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
-        report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
+        report = partial(self._compactions.show_progress, draft=True) if is_alone else ignore_progress
         try:
             report(CompactionProgress("selecting"))
             planned = await runner.plan(opened.events, digest=digest, planner=planner, report=report)
@@ -84,7 +84,7 @@ class SummaryDrafts:
         opened, runner, planned = self._current(preview)
         planned.check_still_valid(opened.events, runner.compactor)
         try:
-            report = partial(self._compactions.progress, draft=True)
+            report = partial(self._compactions.show_progress, draft=True)
             noted, made = await runner.draft(planned, digest=digest, report=report)
             if noted:
                 opened.append(*noted)
@@ -123,7 +123,7 @@ class SummaryDrafts:
         """Append the draft to the log as a compaction. Raises CompactionRefused if it is not allowed."""
         opened = self._compactions.writable()
         planned = self._current().planned
-        self._compactions.not_now()
+        self._compactions.decline_question()
         if self._compactions.busy:
             raise Refused(BUSY)
         agent = await self._turns.agent(opened, to_ask=False)

@@ -52,7 +52,7 @@ class MessagePlace:
                 self.held -= 1
             await self.make_session(opened)
         if not current.turns.busy:  # else a turn may need the answer, and the message waits with it
-            current.compactions.not_now()
+            current.compactions.decline_question()
         return current.writable()
 
     def withdraw_early(self, text: str) -> bool:

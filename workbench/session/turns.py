@@ -44,11 +44,11 @@ class TurnWatcher(Protocol):
         """Called with each step of a turn."""
         ...
 
-    def turn_ended(self) -> None:
+    def hide_turn_progress(self) -> None:
         """Called when a turn has ended, with or without a failure."""
         ...
 
-    def turn_over(self, opened: OpenSession) -> None:
+    def compact_if_due(self, opened: OpenSession) -> None:
         """Called when a turn has ended without a failure."""
         ...
 
@@ -209,7 +209,7 @@ class Turns:
                     self._ended(opened)
                 self._next_may_follow = not failed
                 if not failed and self.watcher is not None:
-                    self.watcher.turn_over(opened)
+                    self.watcher.compact_if_due(opened)
         finally:
             if not self._next_follows:
                 self._rest()
@@ -228,7 +228,7 @@ class Turns:
         self._updates.change_state(live=None)
         self._publish()
         if self.watcher is not None:
-            self.watcher.turn_ended()
+            self.watcher.hide_turn_progress()
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
         """The agent of the session, connected. Raises WorkbenchError.

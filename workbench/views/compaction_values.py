@@ -99,7 +99,7 @@ class CompactionView:
     nothing: str = ""
     """Why there is nothing to compact now; empty if there is something, or if the log is too long to check unasked."""
     would: str = ""
-    """What a manual compaction would do now; empty if unknown or nothing."""
+    """What a manual compaction would summarise now; empty if unknown or nothing."""
     cleared: tuple[int, ...] = ()
     """The overrides in effect that removed something from the requests: the user's decisions, or another agent's
     clearing of old results. If several were decided at once, the first of them."""

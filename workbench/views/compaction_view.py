@@ -204,7 +204,7 @@ class CompactionInputs:
     """The thin log."""
     figures: LogFigures
     growth: float | None
-    fixed: str
+    why_read_only: str
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
@@ -238,7 +238,6 @@ def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
     else:
         curve = inputs.figures.curve(found, total, limit, window)
     nothing, would = _selected(inputs)
-    would = would and f"summarise {would}"
     return CompactionView(
         policy=inputs.policy,
         mode=knobs.mode,
@@ -255,7 +254,7 @@ def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
         nothing=nothing,
         would=would,
         cleared=_cleared(inputs.events),
-        fixed=inputs.fixed,
+        fixed=inputs.why_read_only,
         proxy_policy=_proxy_policy(inputs),
     )
 

@@ -79,12 +79,12 @@ def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
 
 def test_in_a_file_the_last_one_says_whose_it_is_and_not_that_u_undoes_it() -> None:
     made = Compaction(3, 11, "so far", meta={"made_by": "Codex", "tokens_before": 95_808, "tokens_after": 13_682})
-    view = seen(log([*talk(6), made]), fixed="a file is read-only")
+    view = seen(log([*talk(6), made]), why_read_only="a file is read-only")
     assert last_line(view) == "#33: request 95,808 → 13,682 tokens · by Codex"
 
 
 def test_the_title_of_a_narrow_panel_leaves_out_what_it_names_and_not_what_it_says() -> None:
-    view = seen(log(talk(8)), fixed="a file is read-only")
+    view = seen(log(talk(8)), why_read_only="a file is read-only")
     assert descriptions.panel_title(view, 80) == "Compaction · mode confirm (asks first) · policy workbench · read-only"
     assert descriptions.panel_title(view, 60) == "Compaction · confirm (asks first) · workbench · read-only"
 

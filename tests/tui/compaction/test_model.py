@@ -51,7 +51,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
         work.compactions.show(work.compactions.current())
 
     async with on_talk(services) as on:
-        assert view(on).would.startswith("summarise ")
+        assert " items" in view(on).would
         before = view(on)
         await on.model.call_session(lambda work: partial(show, work))
         await until(lambda: view(on) is not before)

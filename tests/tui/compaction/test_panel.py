@@ -61,7 +61,6 @@ async def test_the_whole_width_shows_what_would_be_summarised_and_the_history_be
     app = Host(view)
     async with app.run_test(size=(140, 30)) as pilot:
         await settle(pilot)
-        assert view.would.startswith("summarise ")
         text = screen_of(app)
         first = next(line for line in text.splitlines() if "▸ compacts at" in line)
         assert "compacting now would summarise" in first
@@ -136,7 +135,7 @@ async def test_text_from_elsewhere_is_never_markup() -> None:
 
 
 async def test_a_read_only_session_and_a_policy_without_compaction_say_so() -> None:
-    app = Host(seen(log(talk(8)), setup("layers"), fixed="a file is read-only"))
+    app = Host(seen(log(talk(8)), setup("layers"), why_read_only="a file is read-only"))
     async with app.run_test(size=(66, 12)) as pilot:
         await settle(pilot)
         text = screen_of(app)

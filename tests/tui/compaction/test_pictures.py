@@ -44,7 +44,7 @@ RUNNING = RunningCompaction(CompactionProgress("summarising", 2, 3, 1_204), floa
 VIEWS: dict[str, CompactionView] = {
     "panel": seen(GROWN),
     "empty": seen([]),
-    "off": seen(log(talk(8)), setup("layers"), fixed="a file is read-only"),
+    "off": seen(log(talk(8)), setup("layers"), why_read_only="a file is read-only"),
     "held": seen(log(talk(8)), FIRED),
     "running": replace(seen(log(talk(8))), running=RUNNING),
 }

@@ -167,7 +167,7 @@ def test_what_would_be_summarised_has_the_figures_of_the_preview() -> None:
     preview = compactor().preview(events, "manual")
     assert preview.selected.previous, "a summary is part of it"
     [(_, said), *_] = preview_rows(preview)
-    would = seen(events).would.removeprefix("summarise ").partition(", and keep")[0]
+    would = seen(events).would.partition(", and keep")[0]
     assert said.startswith(f"{would}: ")
     assert f" and 1 earlier summary with {preview.source_tokens:,} tokens, events " in would
 

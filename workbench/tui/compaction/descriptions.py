@@ -73,7 +73,8 @@ def would_lines(view: CompactionView, width: int) -> list[Content]:
         then = Content.styled("nothing could be compacted then: ", "$quiet")
         return list(hanging_lines(then, printable(past.nothing), width)) if past.nothing else []
     if view.would:
-        return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
+        now = Content.styled("compacting now would ", "$quiet")
+        return Content.assemble(now, f"summarise {printable(view.would)}").wrap(width)
     if view.nothing and view.last is not None:  # without any compaction, `last_lines` says it
         return list(hanging_lines(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
     return []
