@@ -148,7 +148,7 @@ async def test_by_hand_too_little_is_said_and_not_refused() -> None:
         made = compactor(provider.url, setup("confirm"))
         preview = made.preview(events, "manual")
         draft = await made.draft(events, preview)
-    assert re.fullmatch(r"would free -?\d+ of 1,\d+ tokens = .*% < 10 %", preview.little)
+    assert re.fullmatch(r"would free -?\d+ of 1,\d+ tokens = .*% < 10 %", preview.too_little_freed)
     assert draft.made_by == MODEL
     assert made.body(draft).summary == "They spoke."
 
@@ -158,7 +158,7 @@ async def test_by_hand_a_summary_that_frees_too_little_gives_way_to_a_shorter_di
     sets = ["compaction.min_freed=0.6", "compaction.summary_tokens=1200", "compaction.summary_ratio=0"]
     async with Provider(says(words(1_000))) as provider:
         draft = await drafted(compactor(provider.url, setup(sets=sets)), events)
-    assert draft.little == "" or draft.made_by == "digest"
+    assert draft.too_little_freed == "" or draft.made_by == "digest"
 
 
 async def test_where_a_summary_would_free_too_little_a_shorter_one_is_asked_for() -> None:
@@ -194,7 +194,7 @@ async def test_an_emptied_draft_must_not_stand() -> None:
     with pytest.raises(CompactionRefused, match="would free -"):
         made.body(long)
     by_hand = made.edited(events, await drafted(made, events, digest=True), words(5_000))
-    assert by_hand.little.startswith("would free -")
+    assert by_hand.too_little_freed.startswith("would free -")
     assert made.body(by_hand)
 
 
@@ -324,7 +324,7 @@ def test_a_draft_always_frees_its_share_or_says_that_it_does_not(turns: int, lin
     body = made.body(draft)
     after = made.setup.plan(appended(events, body)).totals.tokens
     before = draft.preview.tokens_before
-    assert (before - after >= 0.1 * before) is (draft.little == "")
+    assert (before - after >= 0.1 * before) is (draft.too_little_freed == "")
     assert draft.text_tokens <= draft.preview.summary_cap
 
 

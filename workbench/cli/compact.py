@@ -167,8 +167,8 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
         return
     if can_ask and not user_agrees(compaction_question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
-    if preview.little and not can_ask:
-        raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
+    if preview.too_little_freed and not can_ask:
+        raise CompactionRefused("nothing", f"this {preview.too_little_freed}; --yes compacts all the same")
 
 
 def _print(job: CompactJob, draft: SummaryDraft) -> None:

@@ -231,8 +231,8 @@ class Compactor:
         audited = self._audit(preview.selected, summary, report)
         made = self._drafted(events, preview, summary, self.summariser.model, audited)
         self._check(made)
-        if made.little and not preview.little:  # the digest may be shorter
-            raise CompactionRefused("freed", made.little)
+        if made.too_little_freed and not preview.too_little_freed:  # the digest may be shorter
+            raise CompactionRefused("freed", made.too_little_freed)
         if not made.fits:
             room = self.setup.limits.capacity
             left = f"the request would still have {made.tokens_after:,} tokens, and {room:,} fit"
@@ -298,7 +298,9 @@ class Compactor:
         self.setup.counter.flush()
         fits = after.verdict.status != "too_large"
         little = frees_too_little(self._policy, preview.uncut_before, after, preview.trigger)
-        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.size, fits=fits, little=little)
+        return SummaryDraft(
+            preview, summary, made_by, audited, sent, text, after.size, fits=fits, too_little_freed=little
+        )
 
     def _size(self, text: str) -> int:
         return self.setup.counter.count(text).tokens
@@ -330,8 +332,8 @@ class Compactor:
         """Raise CompactionRefused for a draft that must not be used."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
-        if draft.little and draft.preview.trigger != "manual":
-            raise CompactionRefused("freed", draft.little)
+        if draft.too_little_freed and draft.preview.trigger != "manual":
+            raise CompactionRefused("freed", draft.too_little_freed)
 
     def body(self, draft: SummaryDraft) -> Compaction:
         """The event to append. Raises CompactionRefused if it must not be used."""
@@ -342,7 +344,7 @@ class Compactor:
 
 
 def _figures(made: SummaryDraft) -> dict[str, Any]:
-    names = ("summary_tokens", "text_tokens", "tokens_after", "fits", "little")
+    names = ("summary_tokens", "text_tokens", "tokens_after", "fits", "too_little_freed")
     return {name: getattr(made, name) for name in names}
 
 

@@ -138,7 +138,7 @@ class WorthwhileSummary(NamedTuple):
     """The most tokens with which enough is freed."""
     after: ContextPlan
     """The plan with a summary of that length."""
-    little: str = ""
+    too_little_freed: str = ""
     """That it frees too little, in words with figures; only for a compaction by hand."""
 
 
@@ -164,17 +164,17 @@ def worthwhile_summary(
         return WorthwhileSummary(tokens, after, frees_too_little(policy, before, after, trigger))
 
     longest = of_length(cap)
-    if not longest.little:
+    if not longest.too_little_freed:
         return longest
     shortest = of_length(-(-cap // SHORTEST))
-    if shortest.little and trigger == "manual":
+    if shortest.too_little_freed and trigger == "manual":
         return longest
-    if shortest.little:
+    if shortest.too_little_freed:
         least = counted(shortest.cap, "token")
-        raise CompactionRefused("nothing", f"nothing to compact: even a summary of {least} {shortest.little}")
+        raise CompactionRefused("nothing", f"nothing to compact: even a summary of {least} {shortest.too_little_freed}")
     most = before - max(1, ceil(before * Fraction(str(policy.min_freed))))
     between = of_length(max(shortest.cap, cap - (longest.after.uncut_size - most)))
-    return shortest if between.little else between
+    return shortest if between.too_little_freed else between
 
 
 def preview_of(
@@ -260,7 +260,7 @@ def _freed(preview: CompactionPreview) -> str:
 
 
 def _little(preview: CompactionPreview) -> str:
-    return ", less than compaction.min_freed asks for" if preview.little else ""
+    return ", less than compaction.min_freed asks for" if preview.too_little_freed else ""
 
 
 def _share(preview: CompactionPreview) -> str:

@@ -180,7 +180,7 @@ class CompactionPreview:
     first_at: int = 0
     """The time of the first event, in milliseconds since 1970."""
     last_at: int = 0
-    little: str = ""
+    too_little_freed: str = ""
     """That it frees less than the policy requires, in words with figures; only for a compaction by hand."""
     recall: bool = False
     """Whether the model has the tools to read the originals; then the summary says so."""
@@ -210,7 +210,7 @@ class SummaryDraft:
     """Why the model's own summary was replaced by the digest, or was cut."""
     fits: bool = True
     """Whether the request can be sent with it."""
-    little: str = ""
+    too_little_freed: str = ""
     """That it frees less than the policy requires, in words with figures."""
 
     @property

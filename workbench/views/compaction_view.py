@@ -300,7 +300,7 @@ def compaction_offer(setup: Setup, planner: Planner, events: Sequence[Event], ke
         return str(refused).removeprefix("nothing to compact: "), ""
     made = worthwhile_summary(setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
     kept = f", and {keep} {counted(len(found.kept), 'event')} of them" if found.kept else ""
-    little = f"; it {made.little}" if made.little else ""
+    little = f"; it {made.too_little_freed}" if made.too_little_freed else ""
     return "", f"{summarised_words(found, source_tokens(found, plan))}{kept}{little}"
 
 

@@ -117,7 +117,7 @@ async def test_pane_and_preview_say_alike_what_would_free_too_little(services: S
     async with on_talk(services, "compaction.min_freed=0.99") as on:
         preview = await on.model.preview_compaction(True)
         await on.settled()
-        assert "% < 99 %" in preview.little
-        assert view(on).would.endswith(f"; it {preview.little}")
+        assert "% < 99 %" in preview.too_little_freed
+        assert view(on).would.endswith(f"; it {preview.too_little_freed}")
         assert view(on).nothing == ""
         assert view(on).failed is None, "nothing was tried"
