@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.log.events import AssistantMessage, Body, ToolCall, UserMessage
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.side_requests import schema_instance
 from workbench.rehearsal.summaries import HEAD
@@ -193,3 +194,10 @@ def test_the_plainest_value_of_a_schema(schema: Any, value: Any) -> None:
 def test_a_schema_that_goes_on_for_ever_ends() -> None:
     inner = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
     assert "next" in schema_instance(inner, "text")
+
+
+def test_texts_and_calls_of_one_reply_are_one_message() -> None:
+    answer: list[Body] = [AssistantMessage("one", "r"), ToolCall("c", "f", "{}", "r"), AssistantMessage("two", "r")]
+    begun, reply = request_of([UserMessage("go"), *answer], {}).messages
+    assert begun.text == "go"
+    assert reply == CheckedMessage("assistant", "one\ntwo", (WrittenCall("f", "{}", "c"),))

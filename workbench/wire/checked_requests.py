@@ -121,11 +121,12 @@ def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedReques
             case UserMessage(content, name):
                 messages.append(_spoken("user", content, name=name))
             case AssistantMessage(content):
-                text = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
-                messages[-1] = replace(messages[-1], text=text)
+                begun = messages.pop()
+                text = "\n".join(filter(None, (begun.text, _spoken("", content).text)))
+                messages.append(replace(begun, text=text))
             case ToolCall(call_id, tool, arguments):
-                calls = (*messages[-1].calls, WrittenCall(tool, arguments, call_id))
-                messages[-1] = replace(messages[-1], calls=calls)
+                begun = messages.pop()
+                messages.append(replace(begun, calls=(*begun.calls, WrittenCall(tool, arguments, call_id))))
             case ToolResult(call_id, content, is_error=failed):
                 messages.append(_spoken("tool", content, call_id=call_id, is_error=failed))
     model = str(body.get("model") or "rehearsal")
