@@ -248,12 +248,18 @@ def test_a_settled_event_is_what_its_line_reads_back_as(text: str, values: list[
 def test_free_values_settle_into_what_json_can_hold() -> None:
     event, _ = settle_event(Event(1, "a", 0, Setting("x", {1: (2, MappingProxyType({"k": None}))})))
     assert event.body == Setting("x", {"1": [2, {"k": None}]})
-    event, _ = settle_event(Event(1, "a", 0, Setting("x" * 100_000, {1: (2,)})))
-    assert event.body == Setting("x" * 100_000, {"1": [2]})
     event, _ = settle_event(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
     assert event.body == Compaction(1, 2, "", meta={"a": 1})
     event, _ = settle_event(Event(1, "a", 0, Compaction(1, 2, "", wrong([KeptEvent(1)]))))
     assert event.body == Compaction(1, 2, "", (KeptEvent(1),))
+
+
+def test_a_long_text_is_kept_once_and_the_free_values_beside_it_settle() -> None:
+    text = "x" * (1 << 20)
+    event = Event(1, "a", 0, UserMessage((TextPart(text),)))
+    assert settle_event(event)[0] is event
+    settled, _ = settle_event(Event(1, "a", 0, Setting(text, {1: (2,)})))
+    assert settled.body == Setting(text, {"1": [2]})
 
 
 def test_a_line_with_half_a_character_is_read_all_the_same() -> None:

@@ -8,8 +8,13 @@ from typing import Any, cast
 import pytest
 
 from tui.play import until
+from workbench.agent.steps import CompactionRunning, EventAppended
+from workbench.compaction.progress import CompactionProgress
+from workbench.compaction.record import CATEGORY
+from workbench.log.events import Event, Failure
 from workbench.session import compactions
 from workbench.session.compactions import SessionCompactions
+from workbench.session.observable import Notice
 
 
 def nothing(*_: object, **__: object) -> None:
@@ -39,3 +44,17 @@ async def test_a_past_request_does_not_wait_for_the_pause_between_two_updates(mo
         await look_back(panel, name)
     assert updated == 1
     await panel.close()
+
+
+def test_a_hook_that_fails_does_not_end_the_compaction_that_a_turn_makes() -> None:
+    told: list[Notice] = []
+    updates: Any = SimpleNamespace(change_state=nothing, call_updated=nothing, show_notice=told.append)
+    panel = SessionCompactions(updates, cast(Any, SimpleNamespace()), nothing, nothing)
+    for step in (
+        CompactionRunning(CompactionProgress("selecting")),
+        EventAppended(Event(1, "a", 0, Failure("hook", "no such program"))),
+        EventAppended(Event(2, "b", 0, Failure(CATEGORY, "too_long: it does not fit"))),
+        EventAppended(Event(3, "c", 0, Failure(CATEGORY, "of another one"))),
+    ):
+        panel.step_taken(step)
+    assert told == [Notice("not compacted: too_long: it does not fit", "warning", "compaction")]
