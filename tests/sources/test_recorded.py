@@ -32,6 +32,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import as_source, number_events
+from workbench.sources.source_setups import make_setup
 
 
 def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:
@@ -237,6 +238,18 @@ def test_what_if_has_the_remainder_of_the_request_that_it_is_for() -> None:
     for at in (0, 1):
         assert session.unattributed(at) == session.plan(at).unattributed
     assert session.unattributed(None) == session.calibration("m").rest
+
+
+def test_sizes_under_a_policy_are_computed_again_only_when_the_log_has_grown() -> None:
+    with Services() as services:
+        source = as_source("file", number_events([*TURN, Setting(RECORDED, "pi")]), is_file=True)
+        session = RecordedSession(services, Options(), source)
+        setup = make_setup(services, Options(), source, "codex", (), session)
+        sizes = session.sizes_under(setup)
+        assert session.sizes_under(setup) is sizes
+        source.events.append(Event(len(source.events) + 1, "more", 0, UserMessage("and now?")))
+        assert session.sizes_under(setup)[:-1] == sizes[:-1]
+        assert session.sizes_under(setup)[-1] > sizes[-1]
 
 
 def test_a_recorded_compaction_covers_what_it_says_also_the_message_of_an_open_turn() -> None:
