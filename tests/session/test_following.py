@@ -163,6 +163,7 @@ def test_what_did_not_change_is_not_read_again_and_what_failed_is() -> None:
 def test_a_file_that_is_put_in_place_of_another_or_cut_is_replaced() -> None:
     stamp = FileStamp(1, 10, 5)
     assert not is_replaced(stamp, FileStamp(1, 11, 6))
+    assert not is_replaced(stamp, FileStamp(1, 10, 6))
     assert is_replaced(stamp, FileStamp(1, 9, 6))
     assert is_replaced(stamp, FileStamp(2, 11, 6))
 
@@ -396,4 +397,10 @@ def test_what_was_just_read_of_a_session_is_not_read_again() -> None:
         follower = follow_session(services.store, session.id, len(session))
         assert follower.read_if_changed(session.events).read is None
         session.append(UserMessage("and more"))
+        assert follower.read_if_changed(session.events).read == session.events()
+
+
+def test_what_was_written_before_a_session_was_followed_is_read() -> None:
+    with Services() as services, services.store.create([UserMessage("hello"), UserMessage("and more")]) as session:
+        follower = follow_session(services.store, session.id, len(session) - 1)
         assert follower.read_if_changed(session.events).read == session.events()
