@@ -71,6 +71,8 @@ async def test_a_policy_that_is_tried_decides_about_past_requests(services: Serv
         on.model.switch_policy("window")
         await on.settled()
         assert on.compaction.past.would.startswith("2 items")
+        await travel(on, len(on.shown.requests) - 1)
+        assert on.compaction.past is None, "the newest request stands for the present"
 
 
 @pytest.mark.parametrize("path", file_cases())
