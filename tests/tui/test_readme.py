@@ -31,7 +31,7 @@ KEYS |= {f"F{number}": f"F{number}" for number in range(1, 13)}
 STEPS: list[tuple[str, str]] = [
     ("F2", "Enter send"),
     ("read bakery/pricing.py", "message · "),
-    ("Enter", "Read bakery/pricing.py"),
+    ("Enter", "pricing.py  ✓"),
     ("Tab", "Enter unfold"),
     ("k", "Enter unfold"),
     ("j", "Enter unfold"),
