@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.requirements import requirement
@@ -85,6 +85,7 @@ def named(knob: Knob) -> str:
 
 
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
+@settings(max_examples=10)  # of each of a hundred knobs
 @given(data=st.data())
 def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, data: st.DataObject) -> None:
     value = data.draw(valid(knob))
