@@ -80,18 +80,18 @@ class UsageTotals(NamedTuple):
     def plus(self, row: LedgerRow) -> UsageTotals:
         """These sums plus one more request."""
         return UsageTotals(
-            requests=self.requests + 1,
-            estimate=self.estimate + row.estimate,
-            prompt=self.prompt + row.prompt,
-            unattributed=self.unattributed + row.unattributed,
-            cached=self.cached + row.cached,
-            cache_write=self.cache_write + row.cache_write,
-            completion=self.completion + row.completion,
-            reasoning=self.reasoning + row.reasoning,
-            cost=self.cost + (row.cost or 0.0),
-            uncosted=self.uncosted + (row.cost is None),
-            seconds=self.seconds + (row.seconds or 0.0),
-            last_at=max(self.last_at, row.at),
+            self.requests + 1,
+            self.estimate + row.estimate,
+            self.prompt + row.prompt,
+            self.unattributed + row.unattributed,
+            self.cached + row.cached,
+            self.cache_write + row.cache_write,
+            self.completion + row.completion,
+            self.reasoning + row.reasoning,
+            self.cost + (row.cost or 0.0),
+            self.uncosted + (row.cost is None),
+            self.seconds + (row.seconds or 0.0),
+            max(self.last_at, row.at),
         )
 
 
@@ -110,7 +110,7 @@ class _Growth(NamedTuple):
 
     def with_row(self, row: LedgerRow) -> _Growth:
         if self.last is None or row.turn == self.last.turn:
-            return self._replace(last=row)
+            return _Growth(self.tokens, self.turns, self.before, row)
         tokens, turns = self._sums()
         return _Growth(tokens, turns, before=self.last, last=row)
 

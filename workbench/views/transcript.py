@@ -29,6 +29,7 @@ from workbench.log.events import (
     SystemMessage,
     ToolCall,
     ToolResult,
+    Usage,
     UserMessage,
     text_of,
 )
@@ -75,13 +76,15 @@ class EntryIndex:
         """Read the events appended since the last call."""
         for index in range(self._taken, len(self.events)):
             body = self.events[index].body
-            if isinstance(body, UserMessage):
+            if type(body) is Usage:
+                continue
+            if type(body) is UserMessage:
                 self._turn += 1
-            if isinstance(body, ToolCall):
+            elif type(body) is ToolCall:
                 self._calls.add(body.call_id)
-            if isinstance(body, ToolResult):
+            elif type(body) is ToolResult:
                 self._results.setdefault(body.call_id, index)
-            if self._joins_previous_line(index, body):
+            elif isinstance(body, Override | Revert) and self._joins_previous_line(index, body):
                 continue
             if self._is_entry(body):
                 self.has_talk = self.has_talk or not isinstance(body, Setting | Snapshot | Override | Revert)
@@ -89,10 +92,8 @@ class EntryIndex:
                 self._turns.append(self._turn)
         self._taken = len(self.events)
 
-    def _joins_previous_line(self, index: int, body: Body) -> bool:
+    def _joins_previous_line(self, index: int, body: Override | Revert) -> bool:
         """Whether an event shares the line of the one before it: the same decision, or the same undo."""
-        if not isinstance(body, Override | Revert):
-            return False
         last = next(reversed(self._lines), -1)
         if isinstance(body, Override):
             together = body.joined and last >= 0 and isinstance(self.events[last].body, Override)
@@ -112,16 +113,16 @@ class EntryIndex:
 
     def _is_entry(self, body: Body) -> bool:
         match body:
+            case ToolCall() | UserMessage() | SystemMessage() | Compaction() | Failure():
+                return True
+            case ToolResult(call_id=call_id):
+                return call_id not in self._calls
             case Reasoning(text=text):
                 return bool(text.strip())  # encrypted thinking has no text
-            case UserMessage() | SystemMessage() | ToolCall() | Compaction() | Failure():
-                return True
             case Snapshot() | Override() | Revert() | Hold():
                 return True
             case AssistantMessage(content=content, finish=finish):
                 return bool(text_of(content).strip()) or finish not in WHOLE
-            case ToolResult(call_id=call_id):
-                return call_id not in self._calls
             case Setting(key=key):
                 return key in SHOWN_SETTINGS
             case _:
