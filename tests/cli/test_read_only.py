@@ -56,8 +56,8 @@ def test_it_is_listed_searched_and_read(theirs: Path) -> None:
         assert session.refresh() == []
         with pytest.raises(ReadOnly, match=r"^Session theirs is read-only: .* can be read but not written\.$"):
             session.append(UserMessage("mine"))
-        store.save_counts([("o200k", b"x", 1, True)])
-        assert store.load_count("o200k", b"x") is None
+        store.counts.save_counts([("o200k", b"x", 1, True)])
+        assert store.counts.load_count("o200k", b"x") is None
         with pytest.raises(StoreError, match="can be read but not written"):
             store.create()
     assert [file.name for file in theirs.parent.iterdir() if file.is_file()] == ["workbench.db"]

@@ -103,7 +103,7 @@ def test_closing_twice_does_no_harm_and_then_nothing_works(store: Store) -> None
     with pytest.raises(StoreError, match="closed"):
         store.list()
     with pytest.raises(StoreError, match="closed"):
-        store.load_count("o200k", b"")
+        store.counts.load_count("o200k", b"")
 
 
 class TestMigrations:

@@ -293,17 +293,3 @@ class TestExportAndImport:
         file.write_bytes(b"\xff\xfe\n")
         with file.open(encoding="utf-8") as lines, pytest.raises(BadEvent, match=r"f\.jsonl: expected UTF-8"):
             store.import_events(lines, "f.jsonl")
-
-
-class TestCounts:
-    """Token counts by text and tokenizer."""
-
-    def test_what_was_counted_is_known(self, store: Store, path: Path) -> None:
-        assert store.load_count("o200k", b"d1") is None
-        store.save_counts([("o200k", b"d1", 7, True), ("cl100k", b"d1", 8, False)])
-        store.save_counts(iter([("o200k", b"d2", 9, True), ("o200k", b"d1", 6, False)]))
-        store.save_counts([])
-        with Store.open(path) as again:
-            assert again.load_count("o200k", b"d1") == (6, False)
-            assert again.load_count("o200k", b"d2") == (9, True)
-            assert again.load_count("cl100k", b"d1") == (8, False)

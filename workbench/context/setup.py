@@ -150,7 +150,7 @@ def set_up(
     *,
     model: str = "",
     policy: str = "",
-    store: CountStore | None = None,
+    counts: CountStore | None = None,
     events: Iterable[Event] = (),
     reported: int | None = None,
 ) -> Setup:
@@ -177,7 +177,7 @@ def set_up(
         if value is not None and value < least:
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
     budget = model_limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
-    counted = counter_named(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    counted = counter_named(info.tokenizer, counts, exact=info.tokenizer_exact, note=info.tokenizer_note)
     if not info.tokenizer_exact:
         counted = calibrated_counter(counted, tokenizer_factor(name), "measured for its family")
     return Setup(name, info, loaded, budget, counted, options, listed)

@@ -15,6 +15,7 @@ from workbench.config.garbage import collector_paused
 from workbench.config.paths import STORE_FILE, data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode_event, settle_event
+from workbench.log.counts import KeptCounts
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
@@ -44,6 +45,8 @@ class Store:
         self._database = database
         self._locks = database.path.parent / FOLDER
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self.counts = KeptCounts(database)
+        """How many tokens long texts have."""
 
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
@@ -268,21 +271,6 @@ class Store:
             for draft in left:
                 drafts.store_draft(db, key, draft)
         return name
-
-    def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
-        """The tokens of a text with a tokenizer, and whether they are exact; None if never counted."""
-        found = self._database.one_row(
-            "SELECT tokens, exact FROM counts WHERE tokenizer = ? AND digest = ?", (tokenizer, digest)
-        )
-        return None if found is None else (found[0], bool(found[1]))
-
-    def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
-        """Keep counts: tokenizer, the text's digest, tokens, and whether they are exact."""
-        if self._database.read_only:
-            return  # a count can be made again
-        given = [*rows]  # now, because the caller may read the store while making them
-        with self._database.write_transaction() as db:
-            db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
 
     def _add(
         self,

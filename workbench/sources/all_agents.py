@@ -110,7 +110,7 @@ def sessions_here(services: Services, here: str, since: int = 0) -> list[AgentSe
 
 def passed_sessions(services: Services) -> list[PassedSession]:
     """The sessions that the proxy recorded, the last changed first, without those of sub-agents."""
-    store = services.count_store()
+    store = services.available_store()
     if store is None:
         return []
     infos = {info.id: info for info in store.list(MOST)}
@@ -127,7 +127,7 @@ def passed_sessions(services: Services) -> list[PassedSession]:
 
 def with_report(services: Services, session: AgentSession) -> AgentSession:
     """The session with the report on its last request, if that is in the store."""
-    store = services.count_store() if session.is_stored else None
+    store = services.available_store() if session.is_stored else None
     if store is None:
         return session
     window = chosen_window(store, session) if session.own else 0

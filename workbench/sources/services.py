@@ -122,8 +122,8 @@ class Services:
 
         return source_bytes(ref, lambda: self.store)
 
-    def count_store(self) -> Store | None:
-        """Where token counts are stored; None if it cannot be written, which is no reason to fail."""
+    def available_store(self) -> Store | None:
+        """The store; None if it cannot be opened, which is no reason to fail for those who can do without."""
         with suppress(WorkbenchError):
             return self.store
         return None
@@ -136,13 +136,14 @@ class Services:
         source = source or as_source("", [])
         knobs = (*source.knobs, *options.knobs)
         asked = PlanOptions(options.policy, knobs, options.model, options.window, options.reserve)
+        store = self.available_store()
         return set_up(
             asked,
             self.settings,
             self.catalogue,
             model=source.model,
             policy=source.policy,
-            store=self.count_store(),
+            counts=store.counts if store is not None else None,
             events=source.events,
             reported=self._local_window(options.model or source.model or self.settings.model, options.api_base),
         )

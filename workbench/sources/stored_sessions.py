@@ -28,14 +28,14 @@ MOST = 500
 
 def stored_sessions(services: Services, here: str) -> list[AgentSession]:
     """The sessions of a folder, the last changed first."""
-    store = services.count_store()
+    store = services.available_store()
     return [] if store is None else _listed(store, store.list(RECENT, folder=here), _writers())
 
 
 def written_sessions(services: Services) -> list[AgentSession]:
     """The sessions that other processes are writing now, in all folders."""
     writers = _writers()
-    store = services.count_store() if writers else None
+    store = services.available_store() if writers else None
     if store is None:
         return []
     return _listed(store, [info for info in store.list(MOST) if info.id in writers], writers)

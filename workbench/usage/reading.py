@@ -125,7 +125,7 @@ def _is_known(entry: UsageEntry | None, file: UsageFile) -> bool:
 def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
     from workbench.usage.stored_usage import read_stored_session  # late: a store is opened for it
 
-    store = services.count_store()
+    store = services.available_store()
     if store is None:
         return []
     found = []
