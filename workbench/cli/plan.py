@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache, lru_cache
 from typing import Any
 
 from workbench.cli.options import options_of
@@ -11,7 +12,7 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.config.text import fit_columns, line_width, print_json, print_plain_json, printable, table_lines
-from workbench.context.items import SIGNS, Item, state_words
+from workbench.context.items import SIGNS, Item, State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
 from workbench.context.render import render_request
@@ -108,12 +109,22 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     return (
         "–" if row.seq is None else str(row.seq),
         str(row.turn),
-        printable(row.who),
+        _who_cell(row.who),
         f"{'' if row.exact else '~'}{row.tokens:,}",
         f"{row.original_tokens:,}" if row.original_tokens != row.tokens else "",
-        f"{SIGNS[row.state]} {state_words(row.state)}{' ⚑' if row.pinned else ''}",
+        _state_cell(row.state, row.pinned),
         shown,
     )
+
+
+@lru_cache(1024)
+def _who_cell(who: str) -> str:
+    return printable(who)
+
+
+@cache
+def _state_cell(state: State, pinned: bool) -> str:
+    return f"{SIGNS[state]} {state_words(state)}{' ⚑' if pinned else ''}"
 
 
 def _rest(made: ContextPlan) -> str:

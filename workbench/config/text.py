@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from workbench.config.errors import WrongCall
@@ -21,10 +21,12 @@ def printable(text: str, most: int | None = None) -> str:
 
     `most`: the first characters of it. Most of a long text is then not looked at.
     """
-    if most is not None and len(text) > 4 * most:
-        start = _shown(" ".join(text[: 4 * most].split()))
-        if len(start) > most:  # its last character may depend on the next one
-            return start[:most]
+    if most is not None:
+        for read in (most + most // 4, 4 * most):  # mostly, few characters are white space that is left out
+            if len(text) > read:
+                start = _shown(" ".join(text[:read].split()))
+                if len(start) > most:  # its last character may depend on the next one
+                    return start[:most]
     return _shown(" ".join(text.split()))[:most]
 
 
@@ -51,7 +53,14 @@ def edited(text: str, typed: str) -> str:
     return "".join(line + ending for line, ending in now[:-1]) + now[-1][0]
 
 
+def _is_plain(text: str) -> bool:
+    """Whether a text is ASCII without control characters; most are, and nothing else has to be asked of them."""
+    return text.isascii() and text.isprintable()
+
+
 def _shown(line: str) -> str:
+    if _is_plain(line):
+        return line
     shown = line if line.isprintable() else "".join(map(_visible, line))
     if JOINER in shown:
         shown = re.sub(JOINER, lambda found: JOINER if _joins(shown, found.start()) else "�", shown)
@@ -160,22 +169,33 @@ def table_lines(
     header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset(), most: int = 0
 ) -> Iterator[str]:
     """The same one by one: all lines of a long table are as large again as its cells."""
-    padded: list[list[str]] = []
+    padded: list[Iterable[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
-        cells = [cell if cell.isascii() and cell.isprintable() else _shown(cell) for cell in column]
+        plain = _is_plain("".join(column))
+        cells = column if plain else [*map(_shown, column)]
         is_last = number == len(header) - 1
         if is_last and most:
             cells = [fit_columns(cell, max(8, most - used)) for cell in cells]
         if number in right or not is_last:
-            different = {*cells}  # equal cells are measured and padded once
-            widest = max(map(width, different))
-            blanks = {cell: " " * (widest - width(cell)) for cell in different}
-            wide = {cell: blank + cell if number in right else cell + blank for cell, blank in blanks.items()}
-            cells = [wide[cell] for cell in cells]
+            widest = max(map(len if plain else width, cells))
+            padded.append((_aligned if plain else _padded)(cells, widest, number in right))
             used += widest + 2
-        padded.append(cells)
+        else:
+            padded.append(cells)
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
+
+
+def _aligned(cells: Iterable[str], columns: int, right: bool) -> Iterator[str]:
+    """ASCII cells, each of so many columns."""
+    return map(str.rjust if right else str.ljust, cells, repeat(columns))
+
+
+def _padded(cells: Sequence[str], columns: int, right: bool) -> Iterator[str]:
+    """The same for cells whose characters may take two columns or none. Equal cells are padded once."""
+    blanks = {cell: " " * (columns - width(cell)) for cell in {*cells}}
+    wide = {cell: blank + cell if right else cell + blank for cell, blank in blanks.items()}
+    return map(wide.__getitem__, cells)
 
 
 def without_surrogates(text: str) -> str:
