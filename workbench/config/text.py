@@ -27,7 +27,8 @@ def printable(text: str, most: int | None = None) -> str:
                 start = _shown(" ".join(text[:read].split()))
                 if len(start) > most:  # its last character may depend on the next one
                     return start[:most]
-    return _shown(" ".join(text.split()))[:most]
+    line = " ".join(text.split())
+    return (line if line.isascii() and line.isprintable() else _shown(line))[:most]
 
 
 def printable_lines(text: str) -> list[str]:
@@ -53,14 +54,7 @@ def edited(text: str, typed: str) -> str:
     return "".join(line + ending for line, ending in now[:-1]) + now[-1][0]
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text is ASCII without control characters; most are, and nothing else has to be asked of them."""
-    return text.isascii() and text.isprintable()
-
-
 def _shown(line: str) -> str:
-    if _is_plain(line):
-        return line
     shown = line if line.isprintable() else "".join(map(_visible, line))
     if JOINER in shown:
         shown = re.sub(JOINER, lambda found: JOINER if _joins(shown, found.start()) else "�", shown)
@@ -172,30 +166,25 @@ def table_lines(
     padded: list[Iterable[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
-        plain = _is_plain("".join(column))
+        whole = "".join(column)
+        plain = whole.isascii() and whole.isprintable()
         cells = column if plain else [*map(_shown, column)]
         is_last = number == len(header) - 1
         if is_last and most:
             cells = [fit_columns(cell, max(8, most - used)) for cell in cells]
         if number in right or not is_last:
             widest = max(map(len if plain else width, cells))
-            padded.append((_aligned if plain else _padded)(cells, widest, number in right))
+            pad = str.rjust if number in right else str.ljust
+            padded.append(map(pad, cells, repeat(widest) if plain else _lengths(cells, widest)))
             used += widest + 2
         else:
             padded.append(cells)
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
-def _aligned(cells: Iterable[str], columns: int, right: bool) -> Iterator[str]:
-    """ASCII cells, each of so many columns."""
-    return map(str.rjust if right else str.ljust, cells, repeat(columns))
-
-
-def _padded(cells: Sequence[str], columns: int, right: bool) -> Iterator[str]:
-    """The same for cells whose characters may take two columns or none. Equal cells are padded once."""
-    blanks = {cell: " " * (columns - width(cell)) for cell in {*cells}}
-    wide = {cell: blank + cell if right else cell + blank for cell, blank in blanks.items()}
-    return map(wide.__getitem__, cells)
+def _lengths(cells: Iterable[str], columns: int) -> Iterator[int]:
+    """How many characters each cell has when it takes so many columns: a character may take two of them, or none."""
+    return (columns if cell.isascii() else columns + len(cell) - width(cell) for cell in cells)
 
 
 def without_surrogates(text: str) -> str:
