@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -198,15 +198,16 @@ class _Walk:
         return shorter
 
 
-def names_of(event: Event) -> Iterator[str]:
+def names_of(event: Event) -> tuple[str, ...]:
     """The ids that link other events to this one: its call, and its reply."""
     match event.body:
         case ToolCall(call_id=name, reply=reply):
-            yield from (f"call {name}", f"reply {reply}")
+            return (f"call {name}", f"reply {reply}")
         case ToolResult(call_id=name):
-            yield f"call {name}"
+            return (f"call {name}",)
         case AssistantMessage(reply=reply) if reply:
-            yield f"reply {reply}"
+            return (f"reply {reply}",)
+    return ()
 
 
 class WholeRequestPlanner:
