@@ -26,17 +26,17 @@ from workbench.traces.references import split_ref
 LARGE = 20_000_000
 """Bytes. A larger file is not read whole: this size takes a third of a second."""
 PRESETS = {codex.NAME: "codex"}
-"""The policies that say when an agent compacts."""
+"""By agent: the preset that compacts when the agent does."""
 
 
 class WholeFigures(NamedTuple):
     """What is known of a session only after all of it was read."""
 
     cost: float | None = None
-    compacted_at: int | None = None
-    """The size at its last compaction; None: not known."""
-    by_itself: int = 0
-    """The size at its last surely automatic compaction; 0: there was none."""
+    compaction_size: int | None = None
+    """The size at its last compaction whose trigger is `auto`, or not recorded; None: no such size is known."""
+    automatic_size: int = 0
+    """The size at the last one whose trigger is recorded, and is `auto`; 0: no such size is known."""
     last_tool: str = ""
     compactions: int = 0
     failures: int = 0
@@ -109,11 +109,11 @@ class StatusReader:
 
     def read_status(self, session: AgentSession) -> AgentStatus:
         whole = self._whole(session)
-        window = window_of(session, self._catalogue, whole.by_itself)
+        window = window_of(session, self._catalogue, whole.automatic_size)
         return AgentStatus(
             session,
             window,
-            whole.compacted_at or _preset(session.agent, window),
+            whole.compaction_size or _limit_of_preset(session.agent, window),
             whole.cost,
             last_tool=whole.last_tool,
             compactions=whole.compactions,
@@ -138,7 +138,7 @@ class StatusReader:
     def _figures(self, bodies: list[Body]) -> WholeFigures:
         return WholeFigures(
             self._cost(bodies),
-            _compacted_at(bodies),
+            _last_compaction_size(bodies),
             next((size for body in reversed(bodies) if (size := compacted_at(body))), 0),
             next((body.tool for body in reversed(bodies) if isinstance(body, ToolCall)), ""),
             sum(isinstance(body, Compaction) for body in bodies),
@@ -158,7 +158,7 @@ def _in_file(path: str, number: int) -> list[Body]:
     return read_conversations(*read_file(path, growing=True), number, path)[number - 1]
 
 
-def _compacted_at(bodies: list[Body]) -> int | None:
+def _last_compaction_size(bodies: list[Body]) -> int | None:
     found = None
     for body in bodies:
         if isinstance(body, Compaction) and body.meta.get("trigger", "auto") == "auto":
@@ -167,7 +167,7 @@ def _compacted_at(bodies: list[Body]) -> int | None:
     return found
 
 
-def _preset(agent: str, window: int | None) -> int | None:
+def _limit_of_preset(agent: str, window: int | None) -> int | None:
     if agent not in PRESETS or not window:
         return None
     return size_limit(load_policy(PRESETS[agent], env={}).policy.compaction, window) or None
