@@ -25,7 +25,7 @@ COMMAND = "run_command"
 _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
 """Where a command may begin or end inside another one. Used for "never" patterns."""
 
-_LOOKED_AT = 10_000
+_MOST_PARSED = 10_000
 """How many characters of a command's part are parsed to remove its quotes."""
 
 
@@ -50,13 +50,13 @@ def pattern_allows(pattern: str, call: ProposedCall) -> bool:
     if not colon:
         return True
     if call.kind == "run":
-        return _covers_text(subject, call.subject) and (not is_beginning(pattern) or _begins(subject, call))
+        return _covers_text(subject, call.subject) and (not is_prefix_pattern(pattern) or _prefix_allows(subject, call))
     if subject.startswith("/") != call.subject.startswith("/"):
         return False  # `**` covers the project, not folders outside it that are allowed too
     return glob_matches(subject.split("/"), call.subject.split("/"))
 
 
-def _begins(subject: str, call: ProposedCall) -> bool:
+def _prefix_allows(subject: str, call: ProposedCall) -> bool:
     """Whether a prefix pattern allows a call whose text begins like it. A prefix from the list of suggestions allows
     only commands that read."""
     if call.tool != COMMAND:
@@ -65,7 +65,7 @@ def _begins(subject: str, call: ProposedCall) -> bool:
     return words is not None and (subject.strip(BLANK)[:-1].rstrip() not in READING or bool(reading_name(words)))
 
 
-def is_beginning(pattern: str) -> bool:
+def is_prefix_pattern(pattern: str) -> bool:
     """Whether the pattern of a command is a prefix. A tool's name alone is not."""
     subject = pattern.partition(":")[2].strip(BLANK)
     return subject.endswith("*") and not subject.endswith("\\*")
@@ -86,11 +86,11 @@ def pattern_forbids(pattern: str, call: ProposedCall) -> bool:
     tool, colon, subject = pattern.partition(":")
     if call.kind != "run" or not colon or not fnmatchcase(call.tool, tool):
         return False
-    return any(_covers_text(subject, each) for each in _readings(call.subject))
+    return any(_covers_text(subject, each) for each in _possible_texts(call.subject))
 
 
 @lru_cache(maxsize=8)
-def _readings(command: str) -> tuple[str, ...]:
+def _possible_texts(command: str) -> tuple[str, ...]:
     """The texts that a command may amount to: the whole and its parts, each with and without quotes."""
     parts = [part for part in (command, *_CONTROL.split(command)) if part.strip()]
     return (*parts, *(_unquoted(part) for part in parts))
@@ -98,7 +98,7 @@ def _readings(command: str) -> tuple[str, ...]:
 
 def _unquoted(command: str) -> str:
     try:
-        return " ".join(shlex.split(command[:_LOOKED_AT]))
+        return " ".join(shlex.split(command[:_MOST_PARSED]))
     except ValueError:
         return command
 

@@ -19,7 +19,7 @@ from workbench.agent.approval_patterns import (
     advised_pattern,
     check_pattern,
     exact_pattern,
-    is_beginning,
+    is_prefix_pattern,
     needs_shell,
     pattern_allows,
     pattern_forbids,
@@ -101,7 +101,7 @@ class Approvals:
     def runs_plain(self, call: ProposedCall) -> bool:
         """Whether a call is allowed by prefix patterns only. Such a command is started without a shell."""
         found = [pattern for pattern in (*self._always, *self._session) if pattern_allows(pattern, call)]
-        return bool(found) and all(map(is_beginning, found))
+        return bool(found) and all(map(is_prefix_pattern, found))
 
     async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
         """Whether a call may run. Asks the user if needed; without `ask`, only calls already allowed may run."""
