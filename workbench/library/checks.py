@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workbench.library.plain_values import refused
+from workbench.library.plain_values import bad_message
 
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _SPEAKERS: Final = ("user", "model", "function", "system")
@@ -20,7 +20,7 @@ _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 def check_message(message: Any, where: str) -> None:
     """Raise BadMessage if a value is no message of any dialect."""
     if not isinstance(message, Mapping):
-        raise refused(where, "a message, which is a dict or an object of an SDK", message)
+        raise bad_message(where, "a message, which is a dict or an object of an SDK", message)
     kind = message.get("type")
     if "parts" in message and "content" not in message:
         _content_with_parts(message, where)
@@ -33,13 +33,15 @@ def check_message(message: Any, where: str) -> None:
 def _content_with_parts(message: Mapping[str, Any], where: str) -> None:
     role = message.get("role", "user")
     if role not in _SPEAKERS:
-        raise refused(f"{where}.role", f"one of {', '.join(_SPEAKERS)}", role)
+        raise bad_message(f"{where}.role", f"one of {', '.join(_SPEAKERS)}", role)
     parts = message["parts"]
     if not isinstance(parts, list):
-        raise refused(f"{where}.parts", "a list of parts", parts)
+        raise bad_message(f"{where}.parts", "a list of parts", parts)
     for at, part in enumerate(parts):
         if not isinstance(part, str | Mapping) or not part:
-            raise refused(f"{where}.parts[{at}]", "a part, which is a dict with text, functionCall or the like", part)
+            raise bad_message(
+                f"{where}.parts[{at}]", "a part, which is a dict with text, functionCall or the like", part
+            )
         for key in ("functionCall", "function_call", "functionResponse", "function_response"):
             if key in part and not isinstance(part, str):
                 _text(part[key], "name", f"{where}.parts[{at}].{key}")
@@ -50,13 +52,13 @@ def _item(message: Mapping[str, Any], kind: str, where: str) -> None:
         _text(message, "name", where)
         _text(message, _CALLS[kind], where, may_be_empty=True)
         if not message.get("call_id") and not message.get("id"):
-            raise refused(f"{where}.call_id", "the id of the call", message.get("call_id"))
+            raise bad_message(f"{where}.call_id", "the id of the call", message.get("call_id"))
     elif kind.endswith("_call_output"):
         _text(message, "call_id", where)
         if "output" not in message:
-            raise refused(f"{where}.output", "the result of the call", None)
+            raise bad_message(f"{where}.output", "the result of the call", None)
     elif not (kind.endswith("_call") or kind in _OTHER_ITEMS):
-        raise refused(f"{where}.type", f"message, function_call, {', '.join(_OTHER_ITEMS)} or the like", kind)
+        raise bad_message(f"{where}.type", f"message, function_call, {', '.join(_OTHER_ITEMS)} or the like", kind)
 
 
 _OTHER_ITEMS: Final = (
@@ -72,34 +74,34 @@ _OTHER_ITEMS: Final = (
 def _entry(message: Mapping[str, Any], where: str) -> None:
     role = message.get("role")
     if role not in _ROLES:
-        raise refused(f"{where}.role", f"one of {', '.join(_ROLES)}", role)
+        raise bad_message(f"{where}.role", f"one of {', '.join(_ROLES)}", role)
     calls = message.get("tool_calls")
     if calls is not None:
         _calls(calls, f"{where}.tool_calls")
     _content(message.get("content"), f"{where}.content")
     if message.get("content") is None and role != "assistant":  # an answer may be cut off before its first word
-        raise refused(f"{where}.content", "text or a list of parts", None)
+        raise bad_message(f"{where}.content", "text or a list of parts", None)
     if role == "tool" and "tool_name" not in message:
         _text(message, "tool_call_id", where)
 
 
 def _calls(calls: Any, where: str) -> None:
     if not isinstance(calls, list):
-        raise refused(where, "a list of calls", calls)
+        raise bad_message(where, "a list of calls", calls)
     for at, call in enumerate(calls):
         function = call.get("function", call.get("custom")) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            raise refused(f"{where}[{at}]", "a call with the key function", call)
+            raise bad_message(f"{where}[{at}]", "a call with the key function", call)
         _text(function, "name", f"{where}[{at}].function")
         if not isinstance(function.get("arguments", ""), str | Mapping):
-            raise refused(f"{where}[{at}].function.arguments", "JSON text", function["arguments"])
+            raise bad_message(f"{where}[{at}].function.arguments", "JSON text", function["arguments"])
 
 
 def _content(content: Any, where: str) -> None:
     if content is None or isinstance(content, str):
         return
     if not isinstance(content, list):
-        raise refused(where, "text or a list of parts", content)
+        raise bad_message(where, "text or a list of parts", content)
     for at, part in enumerate(content):
         _part(part, f"{where}[{at}]")
 
@@ -108,17 +110,17 @@ def _part(part: Any, where: str) -> None:
     if isinstance(part, str):
         return
     if not isinstance(part, Mapping):
-        raise refused(where, "a part, which is a dict with a type", part)
+        raise bad_message(where, "a part, which is a dict with a type", part)
     kind = part.get("type")
     if not isinstance(kind, str) or not kind:
-        raise refused(f"{where}.type", "the type of the part, such as text", kind)
+        raise bad_message(f"{where}.type", "the type of the part, such as text", kind)
     if kind in _TEXTS:
         _text(part, "text", where, may_be_empty=True)
     elif kind == "tool_use":
         _text(part, "id", where)
         _text(part, "name", where)
         if not isinstance(part.get("input", {}), Mapping):
-            raise refused(f"{where}.input", "a dict", part["input"])
+            raise bad_message(f"{where}.input", "a dict", part["input"])
     elif kind == "tool_result":
         _text(part, "tool_use_id", where)
         _content(part.get("content"), f"{where}.content")
@@ -127,4 +129,4 @@ def _part(part: Any, where: str) -> None:
 def _text(value: Any, key: str, where: str, *, may_be_empty: bool = False) -> None:
     found = value.get(key) if isinstance(value, Mapping) else None
     if not isinstance(found, str) or not (found or may_be_empty):
-        raise refused(f"{where}.{key}", "a text", found)
+        raise bad_message(f"{where}.{key}", "a text", found)

@@ -25,7 +25,7 @@ from workbench.library.messages import (
     read_tools,
     system_text,
 )
-from workbench.library.plain_values import plain, refused
+from workbench.library.plain_values import bad_message, plain
 from workbench.library.plans import Plan
 from workbench.library.rendering import GivenMessages
 from workbench.library.setups import ChosenPolicy, setup_for_call
@@ -229,7 +229,7 @@ class Context:
             value = plain(usage, "usage")
             found = usage_in_any(value, self._reader.dialect) if isinstance(value, dict) else None
             if found is None:
-                raise refused("usage", "what an answer reports, with its tokens", usage)
+                raise bad_message("usage", "what an answer reports, with its tokens", usage)
             tokens, upto = self._requested
             self._append(structs.replace(found, model=self._setup.model, estimate=tokens, upto=upto))
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.library.checks import check_message
-from workbench.library.plain_values import plain, refused
+from workbench.library.plain_values import bad_message, plain
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -113,7 +113,7 @@ class MessageReader:
 def plain_messages(messages: Iterable[Message]) -> list[Any]:
     """Messages as plain values."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise refused("messages", "a list of messages", messages)
+        raise bad_message("messages", "a list of messages", messages)
     return [plain(message, f"messages[{at}]") for at, message in enumerate(messages)]
 
 
@@ -176,7 +176,7 @@ def read_system(system: Any) -> list[SlotContent]:
         return []
     value = plain(system, "system")
     if not isinstance(value, str | list):
-        raise refused("system", "a text", system)
+        raise bad_message("system", "a text", system)
     return [SlotContent("system", "system", text_of(content_of(value)))]
 
 
@@ -185,20 +185,20 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
     if tools is None:
         return []
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
-        raise refused("tools", "a list of definitions", tools)
+        raise bad_message("tools", "a list of definitions", tools)
     found: list[SlotContent] = []
     for at, tool in enumerate(tools):
         value = plain(tool, f"tools[{at}]")
         if not isinstance(value, dict):
-            raise refused(f"tools[{at}]", "a tool's definition, which is a dict", tool)
+            raise bad_message(f"tools[{at}]", "a tool's definition, which is a dict", tool)
         builder = EventBuilder("")
         _dialect_of_tool(value).new_reader(builder).head({"tools": [value]})
         slots = [body for body in builder.bodies if isinstance(body, SlotContent)]
         if not slots or len(slots) < len(builder.bodies) or _is_nameless(value):
-            raise refused(f"tools[{at}]", "a definition with a name", value)
+            raise bad_message(f"tools[{at}]", "a definition with a name", value)
         for slot in slots:
             if any(slot.name == other.name and slot.text != other.text for other in found):
-                raise refused(f"tools[{at}]", "a name that no other tool has", slot.name)
+                raise bad_message(f"tools[{at}]", "a name that no other tool has", slot.name)
         found += slots
     return found
 

@@ -23,7 +23,7 @@ class BadMessage(WrongCall):
     """A message, an answer or a tool that cannot be read. It says where and what was expected."""
 
 
-def refused(where: str, expected: str, got: object) -> BadMessage:
+def bad_message(where: str, expected: str, got: object) -> BadMessage:
     """The error for a value that is not what was expected."""
     return BadMessage(f"{where}: expected {expected}, got {described(got)}")
 
@@ -89,7 +89,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
         return {key: _plain(each, f"{where}.{key}", depth - 1) for key, each in named if key not in _ONLY_PARSED}
     if isinstance(dumped, list | tuple):
         return [_plain(each, f"{where}[{at}]", depth - 1) for at, each in enumerate(dumped)]
-    raise refused(where, "a dict, or an object of an SDK", value)
+    raise bad_message(where, "a dict, or an object of an SDK", value)
 
 
 def _scalar(value: Any, where: str) -> Any:
