@@ -40,13 +40,13 @@ def session(bodies: list[Body]) -> RecordedSession:
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Body]:
     """Turns with thinking whose reports grow faster than the texts, as they do where an agent adds its own."""
-    said: list[Body] = []
+    bodies: list[Body] = []
     for turn in range(draw(st.integers(4, 9))):
         words = draw(st.integers(1, 300))
         reported = draw(st.integers(1_000 * (turn + 1), 1_500 * (turn + 1)))
-        said += [UserMessage("alpha " * words), Reasoning("so then " * words, f"r{turn}")]
-        said += [AssistantMessage("done with it", f"r{turn}"), Usage(MODEL, 0, reported)]
-    return [*said, Setting("model", MODEL), Setting(RECORDED, "pi")]
+        bodies += [UserMessage("alpha " * words), Reasoning("so then " * words, f"r{turn}")]
+        bodies += [AssistantMessage("done with it", f"r{turn}"), Usage(MODEL, 0, reported)]
+    return [*bodies, Setting("model", MODEL), Setting(RECORDED, "pi")]
 
 
 @given(recordings(), st.lists(DECISIONS, min_size=1, max_size=3), st.booleans())

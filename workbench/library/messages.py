@@ -31,7 +31,7 @@ from workbench.wire.values import content_of
 Message = Mapping[str, Any] | object
 """A dict in any dialect, or an object of a provider's SDK."""
 
-SAID: Final = (SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult)
+SENDABLE: Final = (SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult)
 
 
 def known_dialect(name: str | None) -> Dialect | None:
@@ -51,10 +51,10 @@ class GivenMessage:
 
     value: dict[str, Any]
     dialect: Dialect | None
-    """None: it fits several, and counts as one of its conversation's."""
+    """None: it fits several dialects, and takes the conversation's."""
     bodies: tuple[Body, ...]
-    said: tuple[bool, ...]
-    """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
+    can_be_sent: tuple[bool, ...]
+    """For each event: whether it is sent by itself. Thinking, and what is not understood, go with their reply."""
 
 
 class MessageReader:
@@ -93,7 +93,7 @@ class MessageReader:
             shown = spoken = DEFAULT  # a plain message among those of a dialect that has another form
             self._reader(spoken).message(value)
         bodies = tuple(self._own_reply(body, spoken) for body in self._builder.bodies[before:])
-        return GivenMessage(value, shown, bodies, tuple(isinstance(body, SAID) for body in bodies))
+        return GivenMessage(value, shown, bodies, tuple(isinstance(body, SENDABLE) for body in bodies))
 
     def _reader(self, dialect: Dialect) -> DialectReader:
         found = self._readers.get(dialect.name)
@@ -129,7 +129,7 @@ def check_given(value: Any, where: str) -> None:
 
 
 def read_messages(messages: Iterable[Message], reader: MessageReader) -> list[GivenMessage]:
-    """Read a list of messages. A message that fits several dialects is read in that of the others."""
+    """Read a list of messages. A message that fits several dialects is read in the one that the other messages show."""
     values = plain_messages(messages)
     shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
     reader.dialect = next((each for each in shown if each is not None), reader.dialect)
@@ -166,8 +166,9 @@ def given_head(system: Any, tools: Sequence[Any] | None, before: GivenHead | Non
         return GivenHead(prompt, before.tools, before.dialect)
     values = tuple(plain(tool, f"tools[{at}]") for at, tool in enumerate(tools))
     shown = {each.name: each for each in (_dialect_of_tool(value) for value in values) if each is not DEFAULT}
-    run_elsewhere = all("function" not in value for value in values)
-    return GivenHead(prompt, values, next(iter(shown.values())) if len(shown) == 1 and run_elsewhere else None)
+    # With one tool in chat form among them, no other dialect takes all of them as they were given.
+    none_in_chat_form = all("function" not in value for value in values)
+    return GivenHead(prompt, values, next(iter(shown.values())) if len(shown) == 1 and none_in_chat_form else None)
 
 
 def read_system(system: Any) -> list[SlotContent]:

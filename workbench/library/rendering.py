@@ -94,7 +94,7 @@ class _Renderer:
     def _companions(self, place: int, first: Item) -> None:
         """Add what goes with a reply and has no items of its own: encrypted thinking, calls that the provider ran."""
         at = place
-        while at > self._next and not any(self._given.messages[at - 1].said) and self._fits(at - 1):
+        while at > self._next and not any(self._given.messages[at - 1].can_be_sent) and self._fits(at - 1):
             at -= 1
         if self._thinking:
             for companion in range(at, place):
@@ -112,7 +112,7 @@ class _Renderer:
         given, first = self._given.messages[place], self._given.first[place]
         if not self._fits(place):
             return False
-        expected = [first + at for at, is_said in enumerate(given.said) if is_said]
+        expected = [first + at for at, is_sendable in enumerate(given.can_be_sent) if is_sendable]
         sent = [item for item in items if item.kind != "reasoning"]
         if not expected or [item.seq for item in sent] != expected:
             return False
