@@ -12,7 +12,7 @@ from dataclasses import replace
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
 from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.compaction.strategies import KeptMessage, StrategyChoice, StrategyInputs, choose_units
-from workbench.compaction.summary_sizes import exceed_their_share, fixed_tokens, summaries_can_shrink
+from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, summaries_exceed_share
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
 from workbench.context.budget import Limits
@@ -65,7 +65,7 @@ def select_range(
         raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
     if summaries_alone:
         return _range_of_summaries(candidates)
-    merges = not policy.update and exceed_their_share(plan, policy, limits)
+    merges = not policy.update and summaries_exceed_share(plan, policy, limits)
     return _range_of(candidates, choice, policy, merges=merges)
 
 
