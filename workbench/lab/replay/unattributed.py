@@ -1,7 +1,8 @@
 """Tokens of requests that are not in the log: a system prompt, tools and thinking that are billed and in no file.
 
 They are the same under every policy: the reported tokens of a request minus our count of what was sent. So a policy
-that changes nothing sends what was recorded, even if they grew during the session or the model changed.
+that changes nothing sends what was recorded, even if they grew during the session or the model changed. Only where the
+provider counts far fewer tokens than we do (`LEAST`), the request has the size that we count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from workbench.sources.requests import RequestMark
 from workbench.wire.requests import RequestBodies
 
 LEAST = 0.75
-"""If the provider counts less than this share of our count, the agent left something out that no file mentions."""
+"""If the provider counts less than this share of our count, the agent left something out that no file mentions;
+then our count is used unchanged."""
 
 
 class Unattributed(NamedTuple):
