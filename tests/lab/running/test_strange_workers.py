@@ -136,7 +136,7 @@ def test_three_workers_give_the_result_of_one_machine_or_a_line_for_what_is_wron
             assert said_by_command.splitlines() == [f"· left out: {each['error']}" for each in partial["failed"]]
             for each in partial["failed"]:
                 assert each["source"] in each["error"]
-                assert " (worker tcp://127.0.0.1:" in each["error"]
+                assert " (on worker tcp://127.0.0.1:" in each["error"]
 
             without_files.kill()
             cluster.start_worker()

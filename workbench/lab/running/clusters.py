@@ -2,6 +2,8 @@
 
 A Dask worker runs whatever its scheduler sends, and Dask trusts what comes back. So users name a scheduler, and it has
 to be their own. The answers of workers are read as figures and as nothing else.
+
+An order is one function call for a worker: for the lab, a task. A parcel is the orders that are sent together.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ PAUSE: Final = 0.02
 """Seconds in which orders are collected before they are sent."""
 SHARES: Final = 8
 """Each worker gets at least this many parcels, if there are enough orders, so that all finish together."""
-LARGEST: Final = 8
+MOST_ORDERS: Final = 8
 """The most orders in a parcel. Dask needs some milliseconds per parcel, as long as a short transcript takes."""
 
 
@@ -46,7 +48,7 @@ class _Order(NamedTuple):
     future: Future[Any]
     """Receives the result."""
     near: str
-    """What the function reads: a worker that has read it before is preferred."""
+    """What the function reads, a source: a worker that has read it before is preferred."""
     packed: bytes
     """The function and its arguments."""
 
@@ -91,6 +93,7 @@ class DaskWorkers:
         except Exception as error:  # the connection is lost
             self._client.close()
             raise WorkbenchError(f"--cluster {address}: the workers did not answer: {error}") from None
+        # An answer is an exception or words; an empty text is agreement.
         strange = {worker: each for worker, each in answers.items() if each != ""}
         if strange:
             self._client.close()
@@ -116,7 +119,7 @@ class DaskWorkers:
         workers = 1
         with suppress(Exception):  # a lost connection: each parcel fails with the same error
             workers = len(self._client.nthreads()) or 1
-        size = min(max(1, len(waiting) // (SHARES * workers)), LARGEST)
+        size = min(max(1, len(waiting) // (SHARES * workers)), MOST_ORDERS)
         by_owner: dict[str, list[_Order]] = {}
         for order in waiting:
             by_owner.setdefault(self._owners.get(order.near, ""), []).append(order)
@@ -222,7 +225,7 @@ def _run_order(packed: bytes, address: str = "") -> bytes:
     function, args = pickle.loads(packed)  # safe: who runs the scheduler can run anything here
     outcome: TaskOutcome = function(*args)
     if outcome.error and address:
-        outcome = outcome._replace(error=f"{outcome.error} (worker {address} looked)")
+        outcome = outcome._replace(error=f"{outcome.error} (on worker {address})")
     return packed_outcome(outcome)
 
 
