@@ -202,8 +202,8 @@ class _TuneRun:
         """The sessions with a price, if the objective needs one. Prints which are left out."""
         for _, error in self.corpus.failed:
             line.print_line(f"· left out: {error}")
-        if self.corpus.others:
-            line.print_line(f"· {counted(self.corpus.others, 'file', 'files')} in the folders: no transcript")
+        if self.corpus.not_transcripts:
+            line.print_line(f"· {counted(self.corpus.not_transcripts, 'file', 'files')} in the folders: no transcript")
         if not sessions:
             raise WrongCall(f"{' '.join(self._options.sources)}: no session with a request found")
         if "cost" not in self._objective.names:

@@ -75,7 +75,7 @@ def test_a_preset_that_nothing_beats_anywhere_is_all_there_is_to_say() -> None:
 
 def test_an_objective_without_a_finite_value_finds_nothing() -> None:
     tried = [TriedPolicy(LabPolicy("workbench"), score(float("inf")), is_preset=True)]
-    with pytest.raises(WrongCall, match="no finite number"):
+    with pytest.raises(WrongCall, match="expected a finite number"):
         tune_result(tried, "workbench", (), NONE, part_scorings(NONE, OBJECTIVE, "workbench", is_alike=True), ())
 
 

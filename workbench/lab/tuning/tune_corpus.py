@@ -53,7 +53,7 @@ class TuneParts:
 
     @property
     def spent(self) -> str:
-        """The figure that the front compares with misses: cost, or tokens where a price is missing."""
+        """What the Pareto front of the report compares with misses: cost, or tokens where a price is missing."""
         sessions = (*self.training, *self.held_out)
         known = all(row["cost"] is not None for each in sessions for row in each.by_policy.values())
         return "cost" if known else "tokens"
@@ -67,7 +67,7 @@ class TuneCorpus:
         self._kept = kept
         self.failed: list[tuple[str, str]] = []
         """The sources that could not be read, each with its error."""
-        self.others = 0
+        self.not_transcripts = 0
         """How many files in folders are not transcripts."""
 
     def read_sessions(self, workers: LabWorkers, base: str, progress: Progress | None = None) -> list[TuneSession]:
@@ -76,7 +76,7 @@ class TuneCorpus:
         found = []
         for outcome in self._run(workers, self._tasks, policies, progress):
             if outcome.is_other:
-                self.others += 1
+                self.not_transcripts += 1
             elif outcome.error:
                 self.failed.append((outcome.task.source, outcome.error))
             stamp = self._kept.content_stamp(outcome.task) or outcome.task.source
@@ -182,7 +182,7 @@ def tune_result(
     """Choose the best policy and compare it with others. `held_out`: its figures on each held-out session."""
     chosen = best_tried(tried)
     if not math.isfinite(chosen.value):
-        raise WrongCall("--objective: is no finite number under any policy that was tried")
+        raise WrongCall("--objective: expected a finite number under at least one policy; none of those tried gave one")
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
     held_out_score = scorings.held_out.score(held_out) if held_out else None
