@@ -19,21 +19,21 @@ from workbench.usage.claude_report_lines import ClaudeLine, ClaudeMessage, Claud
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
 from workbench.usage.usage_lines import parsed_line
 
-_SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
+_SUB_AGENTS, _FILE_PREFIX, _COMPACTS = "subagents", "agent-", "acompact-"
 
 
 def new_claude_session(agent: str, path: str) -> SessionUse:
     """A session that nothing was read of yet. Files of sub-agents belong to their session."""
     folder, name = os.path.split(path)
     session = name.removesuffix(".jsonl")
-    if not session.startswith(_BEFORE):
+    if not session.startswith(_FILE_PREFIX):
         return SessionUse(agent, session, f"{path}#1")
     above, inner = os.path.split(folder)
-    helper = session.removeprefix(_BEFORE)
+    sub_agent = session.removeprefix(_FILE_PREFIX)
     if inner != _SUB_AGENTS:  # the first line with a report says whose it is
-        return SessionUse(agent, session, path, state={"helper": helper})
+        return SessionUse(agent, session, path, state={"sub_agent": sub_agent})
     owner = os.path.basename(above)
-    return SessionUse(agent, owner, f"{above}.jsonl#1", state={"helper": helper, "owner": owner})
+    return SessionUse(agent, owner, f"{above}.jsonl#1", state={"sub_agent": sub_agent, "owner": owner})
 
 
 def add_claude_lines(used: SessionUse, lines: Iterable[bytearray]) -> None:
@@ -78,8 +78,8 @@ class _Replies:
     def __init__(self, used: SessionUse) -> None:
         self._used = used
         self._places = {each.key: at for at, each in enumerate(used.requests)}
-        self._helper = used.state.get("helper", "")
-        self._has_owner = "helper" not in used.state or "owner" in used.state
+        self._sub_agent = used.state.get("sub_agent", "")
+        self._has_owner = "sub_agent" not in used.state or "owner" in used.state
         self._line, self._message, self._report = ClaudeLine(), ClaudeMessage(), ClaudeReport()
         """The line that counts."""
         self._tools: list[str] = []
@@ -119,9 +119,9 @@ class _Replies:
         if not (prompt or out):  # none came yet
             return
         self._message, self._report = ClaudeMessage(), ClaudeReport()
-        helper = self._helper
-        if not helper and (line.is_sidechain or line.parent):
-            helper = line.agent_id or "?"
+        sub_agent = self._sub_agent
+        if not sub_agent and (line.is_sidechain or line.parent):
+            sub_agent = line.agent_id or "?"
         made = RequestUse(
             epoch_milliseconds(line.timestamp),
             message.model or "",
@@ -132,7 +132,7 @@ class _Replies:
             out,
             known_cost(line.cost),
             f"{message.id} {line.request_id or ''}" if message.id else "",
-            "" if helper.startswith(_COMPACTS) else helper,
+            "" if sub_agent.startswith(_COMPACTS) else sub_agent,
             tuple(self._tools),
             message.stop_reason is None,
         )

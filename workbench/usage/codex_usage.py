@@ -169,9 +169,11 @@ class _Thread:
         if prompt < 0 or cached < 0 or written < 0 or out < 0:
             prompt, cached, written, out = max(0, prompt), max(0, cached), max(0, written), max(0, out)
         if prompt or out:
-            helper = used.session if used.belongs_to else ""
+            sub_agent = used.session if used.belongs_to else ""
             at = epoch_milliseconds(timestamp)
-            used.requests.append(RequestUse(at, self._model, prompt, cached, written, 0, out, None, key, helper, names))
+            used.requests.append(
+                RequestUse(at, self._model, prompt, cached, written, 0, out, None, key, sub_agent, names)
+            )
 
 
 def _report(value: dict[str, Any]) -> CodexReport:

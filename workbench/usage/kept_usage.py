@@ -19,7 +19,9 @@ from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = 5
+STORED_SESSION = "session "
+"""Begins the key of a session in our own store, which has no file."""
+_VERSION = 6
 """Raise it when a reader finds something else in the same file."""
 # Rows as large as these are written in half the time if the table has a rowid.
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB)"
@@ -105,12 +107,12 @@ class KeptUsage:
             old = "SELECT key FROM tables ORDER BY made DESC LIMIT -1 OFFSET ?"
             self._db.execute(f"DELETE FROM tables WHERE key IN ({old})", (_MOST_TABLES,))
 
-    def forget_files(self, still: Container[str]) -> None:
+    def forget_files(self, existing: Container[str]) -> None:
         """Forget the files that do not exist any more."""
         if self._db is None:
             return
         with suppress(sqlite3.Error):
-            gone = [(path,) for path in self._paths if path not in still and not path.startswith("session ")]
+            gone = [(path,) for path in self._paths if path not in existing and not path.startswith(STORED_SESSION)]
             self._db.executemany("DELETE FROM files WHERE path = ?", gone)
 
     def _load(self, query: str, key: str | bytes) -> bytes | None:

@@ -39,13 +39,13 @@ def read_other_file(agent: str, path: str, session_at: Callable[[str], AgentSess
 
 def add_events(used: SessionUse, events: Iterable[TimedBody]) -> None:
     """Add what the events of a session report."""
-    helpers: dict[int, str] = {}
+    sub_agents: dict[int, str] = {}
     tools: list[str] = []
     model, answers, at = "", 0, 0
     for seq, name, at, body in events:
         match body:
             case Request(purpose="sub-agent", agent=agent, name=kind):
-                helpers[seq] = agent or kind or "?"
+                sub_agents[seq] = agent or kind or "?"
             case ToolCall(tool=tool):
                 tools.append(tool)
             case AssistantMessage():
@@ -56,10 +56,10 @@ def add_events(used: SessionUse, events: Iterable[TimedBody]) -> None:
                 used.compactions.append(CompactionUse(at, model))
             case Usage() as report:
                 model = report.model or model
-                helper = helpers.get(report.request, "")
+                sub_agent = sub_agents.get(report.request, "")
                 copied = name or _copied(used, at, report)
-                used.requests.append(_request(at, report, copied, helper, () if helper else tuple(tools)))
-                tools = [] if not helper else tools
+                used.requests.append(_request(at, report, copied, sub_agent, () if sub_agent else tuple(tools)))
+                tools = [] if not sub_agent else tools
             case _:
                 pass
     if answers and not used.requests:
@@ -73,7 +73,7 @@ def _copied(used: SessionUse, at: int, report: Usage) -> str:
     return sha256(repr(found).encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def _request(at: int, report: Usage, key: str, helper: str, tools: tuple[str, ...]) -> RequestUse:
+def _request(at: int, report: Usage, key: str, sub_agent: str, tools: tuple[str, ...]) -> RequestUse:
     return RequestUse(
         at,
         report.model,
@@ -84,6 +84,6 @@ def _request(at: int, report: Usage, key: str, helper: str, tools: tuple[str, ..
         report.completion,
         report.cost,
         key,
-        helper,
+        sub_agent,
         tools,
     )

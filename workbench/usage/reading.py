@@ -13,7 +13,7 @@ from workbench.config.system import start_copy, usable_cores
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
-from workbench.usage.kept_usage import KeptUsage, decoded_entry, encoded_entry
+from workbench.usage.kept_usage import STORED_SESSION, KeptUsage, decoded_entry, encoded_entry
 from workbench.usage.records import RequestUse, SessionUse, UsageEntry, UsageFile
 from workbench.usage.session_files import is_read_quickly, read_usage
 from workbench.usage.session_sums import SessionSums, SummedSession
@@ -131,9 +131,9 @@ def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
     found = []
     for info in store.list():
         stamp = FileStamp(0, info.events, info.updated)
-        known = kept.load_file(f"session {info.id}")
+        known = kept.load_file(f"{STORED_SESSION}{info.id}")
         if known is None or known.stamp != stamp:
             known = UsageEntry(stamp, [read_stored_session(store, info)])
-            kept.keep_file(f"session {info.id}", encoded_entry(known))
+            kept.keep_file(f"{STORED_SESSION}{info.id}", encoded_entry(known))
         found += known.sessions
     return found

@@ -123,17 +123,17 @@ class UsageRow(NamedTuple):
 def grouped(buckets: Iterable[UsageBucket], by: Dimension) -> list[UsageRow]:
     """A row for each day, model or other; days in order, the others by cost."""
     sums: dict[str, UsageSums] = {}
-    helpers: dict[str, set[tuple[str, str]]] = {}
+    sub_agents: dict[str, set[tuple[str, str]]] = {}
     about: dict[str, UsageBucket] = {}
     last: dict[str, str] = {}
     for each in buckets:
         name = bucket_name(each, by)
         if name not in sums:
-            sums[name], helpers[name], about[name], last[name] = UsageSums(), set(), each, each.day
+            sums[name], sub_agents[name], about[name], last[name] = UsageSums(), set(), each, each.day
         sums[name].add_sums(each.sums)
         last[name] = max(last[name], each.day)
         if each.sub_agent:
-            helpers[name].add((each.session, each.sub_agent))
+            sub_agents[name].add((each.session, each.sub_agent))
     is_session = by == "session"
     rows = [
         UsageRow(
@@ -141,7 +141,7 @@ def grouped(buckets: Iterable[UsageBucket], by: Dimension) -> list[UsageRow]:
             about[name].agent if is_session else "",
             about[name].folder if is_session else "",
             sums[name],
-            len(helpers[name]),
+            len(sub_agents[name]),
             last[name],
         )
         for name in sums
@@ -153,13 +153,13 @@ def grouped(buckets: Iterable[UsageBucket], by: Dimension) -> list[UsageRow]:
 
 def total_row(buckets: Iterable[UsageBucket]) -> UsageRow:
     """All of it as one row."""
-    sums, helpers, last = UsageSums(), set[tuple[str, str]](), ""
+    sums, sub_agents, last = UsageSums(), set[tuple[str, str]](), ""
     for each in buckets:
         sums.add_sums(each.sums)
         last = max(last, each.day)
         if each.sub_agent:
-            helpers.add((each.session, each.sub_agent))
-    return UsageRow("", "", "", sums, len(helpers), last)
+            sub_agents.add((each.session, each.sub_agent))
+    return UsageRow("", "", "", sums, len(sub_agents), last)
 
 
 def bucket_name(each: UsageBucket, by: Dimension) -> str:
