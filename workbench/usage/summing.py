@@ -34,8 +34,8 @@ class Summing:
         has_windows = used.agent == agent_names.CLAUDE_CODE
         made: dict[tuple[str, ...], UsageSums] = {}
         keys: set[str] = set()
-        hours: dict[int, FiveHours] = {}
-        hour, end = FiveHours(0, 0), 0
+        window_parts: dict[int, FiveHours] = {}
+        window_part, end = FiveHours(0, 0), 0
         info = find_model(requests[0].model)
         for use in requests:
             key, model, tools = use.key, use.model, use.tools
@@ -68,34 +68,34 @@ class Summing:
             if has_windows and at:
                 if not end - HOUR < at <= end:
                     end = hour_end(at)
-                    hour = hours.setdefault(end, FiveHours(at, at))
-                hour.add_request(at, prompt + out, cost, use.is_unfinished)
+                    window_part = window_parts.setdefault(end, FiveHours(at, at))
+                window_part.add_request(at, prompt + out, cost, use.is_unfinished)
         agent, session, folder = used.agent, used.session, used.folder
         buckets = [
             UsageBucket(day, agent, session, folder, model, tool, sub_agent, sums)
             for (day, model, tool, sub_agent), sums in made.items()
         ]
-        return SessionSums(requests[0].at, requests[-1].at, [*keys], buckets, [*hours.values()])
+        return SessionSums(requests[0].at, requests[-1].at, [*keys], buckets, [*window_parts.values()])
 
     def make_table(self, sessions: Sequence[SummedSession]) -> UsageTable:
         """Sum up what the sessions used; a request that is in several of them counts once."""
         made: dict[tuple[str, ...], UsageBucket] = {}
-        hours: list[FiveHours] = []
+        window_parts: list[FiveHours] = []
         for session, owner, requests in counted_once(sessions):
             sums = session.sums if requests is None else self.sum_requests(session.used, requests)
-            hours += sums.hours
+            window_parts += sums.hours
             for each in sums.buckets:
                 each.session = owner
                 _add_bucket(made, each)
-        heads = [each.used for each in sessions]
-        compacted = {used.session: {each.at for each in used.compactions} for used in heads if used.compactions}
-        for used in heads:
+        uses = [each.used for each in sessions]
+        compacted = {used.session: {each.at for each in used.compactions} for used in uses if used.compactions}
+        for used in uses:
             for compaction in _compactions_once(used, compacted.get(used.copied_from, set())):
                 _add_bucket(made, self._bucket(compaction.at, used, compaction.model, UsageSums(compactions=1)))
             if used.silent_since:
                 _add_bucket(made, self._bucket(used.silent_since, used, "", UsageSums(silent=1)))
-        refs = {used.session: used.ref for used in reversed(heads) if not used.belongs_to}
-        return UsageTable([*made.values()], refs, five_hour_windows(hours), _last_limits(heads))
+        refs = {used.session: used.ref for used in reversed(uses) if not used.belongs_to}
+        return UsageTable([*made.values()], refs, five_hour_windows(window_parts), _last_limits(uses))
 
     def _bucket(self, at: int, used: SessionUse, model: str, sums: UsageSums) -> UsageBucket:
         session = used.belongs_to or used.session
