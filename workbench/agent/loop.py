@@ -243,9 +243,9 @@ class Agent:
             yield step
         await self._hook("after_model", {"model": plan.model, "text": reply.text, "calls": len(calls)})
 
-    def _keep(self, reply: ReplyInProgress, finish: str) -> list[TurnStep]:
+    def _keep(self, reply: ReplyInProgress, cut_short: str) -> list[TurnStep]:
         """Append the part of an interrupted answer that arrived, marked as cut short."""
-        return [] if reply.is_empty else self._append(*reply.bodies(finish))
+        return [] if reply.is_empty else self._append(*reply.bodies(cut_short))
 
     def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Usage:
         completion = self._active.setup.counter.count(reply.text + reply.thinking).tokens

@@ -40,8 +40,7 @@ class _Call:
 class ReplyInProgress:
     """Grows part by part. The log and the observers of the turn read the same object, also if the stream broke off."""
 
-    reply: str
-    """Its id."""
+    reply_id: str
     model: str
     taken: Set[str] = frozenset()
     """The ids of earlier calls. A result names its call by its id, so no two calls may have the same."""
@@ -105,23 +104,23 @@ class ReplyInProgress:
         `named`: only those whose tool is known; only these can be run.
         """
         return [
-            ToolCall(call.call_id, call.name, str(call.arguments), self.reply)
+            ToolCall(call.call_id, call.name, str(call.arguments), self.reply_id)
             for _, call in sorted(self._calls.items())
             if call.name or not named
         ]
 
-    def bodies(self, finish: str = "") -> list[Body]:
-        """The reply as events. `finish`: how it was cut short, if it was; then its calls may be incomplete and are
+    def bodies(self, cut_short: str = "") -> list[Body]:
+        """The reply as events. `cut_short`: how it was cut short, if it was; then its calls may be incomplete and are
         left out."""
         found: list[Body] = []
         if self.thinking:
-            found.append(Reasoning(self.thinking, self.reply, str(self._signature)))
-        calls = [] if finish else self.calls()
+            found.append(Reasoning(self.thinking, self.reply_id, str(self._signature)))
+        calls = [] if cut_short else self.calls()
         if self.text or not calls:
-            ending = finish or self.finish or "stop"
+            ending = cut_short or self.finish or "stop"
             if ending in ("stop", "tool_calls") and not calls and not self.text.strip():
                 ending = "empty"
-            found.append(AssistantMessage(self.text, self.reply, "", ending, self.model))
+            found.append(AssistantMessage(self.text, self.reply_id, "", ending, self.model))
         return [*found, *calls]
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
@@ -154,7 +153,7 @@ class DraftKeeper:
     def _keep(self) -> None:
         self._timer = None
         reply, (thinking, text) = self._reply, self._kept
-        draft = Draft(reply.reply, reply.model, reply.thinking[thinking:], reply.text[text:])
+        draft = Draft(reply.reply_id, reply.model, reply.thinking[thinking:], reply.text[text:])
         if draft.thinking or draft.text:
             if self._session.keep_draft(draft):
                 self._kept = (len(reply.thinking), len(reply.text))
