@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 LONGEST = 256
 _WITH_MEANING = re.compile(r"[?#%\\\s]|(?:\A|/)\.{0,2}(?:/|\Z)")
-"""Characters that cannot be part of a name in an address, and steps from folder to folder."""
+"""Characters that cannot be part of a name in an address, and parts between slashes that are `.`, `..` or empty."""
 _DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
 """The point in `opus-4.8`."""
 _DASHED = re.compile(r"(?<=[a-z]-\d)-(?=\d(?!\d))")

@@ -28,7 +28,7 @@ class CutWords(NamedTuple):
     before: re.Pattern[str] | None = None
     """What the agent puts before a text that is cut in the middle."""
     behind: re.Pattern[str] | None = None
-    """What it puts after it."""
+    """What the agent puts after such a text."""
     slack: int = 8
     """How many bytes or characters the two halves may differ by: cuts fall on whole characters."""
 
