@@ -26,7 +26,7 @@ from workbench.proxy.frame_texts import frame_of, request_in
 from workbench.proxy.frames import SocketFrames
 from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
-from workbench.proxy.websockets import FIXED, HELD
+from workbench.proxy.websockets import HELD, WHY_FIXED
 from workbench.wire.requests import RequestBodies
 
 MORE = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]}
@@ -74,7 +74,7 @@ async def test_it_waits_is_seen_whole_and_goes_on_as_it_was(tmp_path: Path) -> N
         order = ReleaseOrder("changed", body={**detail.body, "model": "gpt-5-mini"})
         with pytest.raises(WrongCall, match="not rewritten"):
             await asyncio.to_thread(release_request, running.proxy, detail.summary.id, order)
-        assert detail.summary.fixed == FIXED
+        assert detail.summary.fixed == WHY_FIXED
         await running.let_go("as_it_was")
         await done(socket)
         assert provider.frames == [json.dumps(warm), first, json.dumps(DELTA)]
@@ -245,4 +245,4 @@ async def test_a_breakpoint_that_breaks_holds_no_socket_up(
     async with connected(tmp_path, Socket(answer("r1", DONE)), "every") as (_, socket):
         await socket.send_str(json.dumps(WHOLE))
         assert (await done(socket))["type"] == "response.completed"
-    assert [record.message for record in caplog.records] == ["breakpoints could not be looked at"]
+    assert [record.message for record in caplog.records] == ["breakpoints could not be checked"]

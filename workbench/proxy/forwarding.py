@@ -211,7 +211,7 @@ class Forwarding:
             self._log.unread = str(error)
             return True
         except Exception:  # whatever the error, the request continues
-            _log.exception("breakpoints could not be looked at")
+            _log.exception("breakpoints could not be checked")
             return True
         if held is None:
             return True

@@ -30,7 +30,7 @@ from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER
 from workbench.wire.speaking import SocketSpeaker, to_json
 
-FIXED: Final = "a websocket sends only the new part, which is not rewritten: release it unchanged, or answer it"
+WHY_FIXED: Final = "a websocket sends only the new part, which is not rewritten: release it unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
 """The payload of pings that show a waiting client that the connection is alive."""
 MOST_QUEUED: Final = 16 * 1024 * 1024
@@ -121,16 +121,16 @@ async def pump_websocket(
         if route.dialect is not None and DIALECTS[route.dialect].has_websockets:
             frames = SocketFrames(route, incoming.headers, recorder, largest, waits=gate is not None)
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
-        ways = [
+        directions = [
             asyncio.create_task(passing.pass_messages()),
             asyncio.create_task(_from_provider(upstream, down, frames)),
         ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
             if frames is not None:
                 frames.end_open_request()
             _report_too_large(recorder, upstream.close_code, passing.code)
@@ -266,10 +266,10 @@ class _FromClient:
         except BodyTooLarge:
             return None, None
         except Exception:  # whatever the error, the agent continues
-            _log.exception("breakpoints could not be looked at")
+            _log.exception("breakpoints could not be checked")
             return None, None
         if held is not None and request.get(EARLIER):
-            held.summary = replace(held.summary, fixed=FIXED)
+            held.summary = replace(held.summary, fixed=WHY_FIXED)
         return held, seen
 
     async def _wait(self, held: HeldRequest, asked: SocketRequest, frames: SocketFrames) -> Release:
