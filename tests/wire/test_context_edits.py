@@ -47,7 +47,7 @@ def test_what_a_compaction_replaced_is_not_counted() -> None:
     assert [each.first for each in clearing.decisions(ProviderEdits(results=1))] == [3]
 
 
-def test_a_stream_tells_what_was_cleared_at_its_end_and_its_compaction_in_pieces() -> None:
+def test_a_stream_reports_clearing_at_its_end_and_a_compaction_in_pieces() -> None:
     done = {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 8, "cleared_input_tokens": 50_000}
     events = [
         {"type": "message_start", "message": {"id": "m", "role": "assistant", "usage": {"input_tokens": 9}}},

@@ -53,14 +53,14 @@ def _before(sections: dict[Section, list[Any]], place: BodyPlace) -> Iterator[tu
 
 def _marked(dialect: DialectName, section: Section, value: Any, mark: Any) -> Any:
     """The value with a mark, or unchanged if it already has one; None if it cannot have a mark."""
-    takes_blocks = DIALECTS[dialect].marks_texts
-    if section == "system" and isinstance(value, str) and takes_blocks:
+    marks_texts = DIALECTS[dialect].marks_texts
+    if section == "system" and isinstance(value, str) and marks_texts:
         return [{"type": "text", "text": value, MARK: mark}]
     if not isinstance(value, dict) or text_in(value, "type") in THINKING or value.get("text") == "":
         return None
     if mark_in(value) is not None:
         return value
-    if "type" in value or section != "messages" or not takes_blocks:
+    if "type" in value or section != "messages" or not marks_texts:
         return {**value, MARK: mark}
     content = value.get("content")
     text = [{"type": "text", "text": content, MARK: mark}]
