@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import workbench
+from workbench.library.plain_values import plain
 
 pytestmark = pytest.mark.xdist_group("litellm")  # where the other tests import the packages
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": null}'}}
@@ -81,6 +82,42 @@ def test_objects_of_anthropic() -> None:
         assert sent[1]["content"][1]["input"] == {"path": None, "lines": [1, None]}
         assert json.dumps(sent)
     context.report(answer)
+
+
+def test_what_openais_package_adds_for_its_users_is_left_out() -> None:
+    chat = pytest.importorskip("openai.types.chat")
+    parsed = pytest.importorskip("openai.types.responses.parsed_response")
+    own = {"role": "user", "parsed": 1, "arguments": 2, "parsed_arguments": 3}
+    function = {"name": "read", "arguments": "{}", "parsed_arguments": own}
+    call = chat.ParsedFunctionToolCall(id="c1", type="function", function=function)
+    answer = chat.ParsedChatCompletionMessage[Any](role="assistant", content="{}", parsed=own, tool_calls=[call])
+    bare_call = CALL | {"function": {"name": "read", "arguments": "{}"}}
+    bare = {"role": "assistant", "content": "{}", "tool_calls": [bare_call]}
+    dumped = answer.model_dump(exclude_none=True)
+    for given in (answer, dumped, {**dumped, "tool_calls": answer.tool_calls}):
+        assert plain(given, "message") == bare
+
+    part: dict[str, Any] = {"type": "output_text", "text": "{}", "annotations": []}
+    message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
+    item = parsed.ParsedResponseOutputMessage[Any](**message, content=[part | {"parsed": own}])
+    assert plain(item, "message") == message | {"content": [part]}
+    called = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"}
+    assert plain(parsed.ParsedResponseFunctionToolCall(**called, parsed_arguments=own), "message") == called
+
+
+def test_arguments_and_schemas_are_kept_whole() -> None:
+    types = pytest.importorskip("anthropic.types")
+    own = {"role": "user", "content": {"role": "x", "parsed": 1}, "parsed": {"arguments": 1, "parsed_arguments": 2}}
+    block = types.ToolUseBlock(type="tool_use", id="t1", name="read", input=own)
+    assert plain({"role": "assistant", "content": [block]}, "message")["content"][0]["input"] == own
+    schema = {"type": "object", "properties": {"parsed": {}, "role": {}, "arguments": {}, "parsed_arguments": {}}}
+    for description in ("one", "half of \udce9"):
+        for tool in (
+            {"name": "read", "description": description, "input_schema": schema},
+            {"type": "function", "function": {"name": "read", "description": description, "parameters": schema}},
+        ):
+            made = plain(tool, "tool")
+            assert made.get("function", made).get("parameters", made.get("input_schema")) == schema
 
 
 def test_objects_of_google() -> None:

@@ -12,8 +12,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
 
 _SCALARS: Final = (str, int, float, bool, type(None))
-_ONLY_PARSED: Final = frozenset({"parsed", "parsed_arguments"})
-"""Keys that SDKs add to a message for their users. No provider takes them."""
+_TO_ADDED: Final = ("choices", "message", "output", "content", "tool_calls", "function")
+"""Keys that lead from an answer or a message to what SDKs add. Arguments and schemas are not among them."""
 _DEEPEST: Final = 200
 _BINARY: Final = ("data", "bytes", "image_bytes", "imageBytes", "thought_signature", "thoughtSignature")
 """Keys under which SDKs have bytes, which go over the wire as base64."""
@@ -36,13 +36,37 @@ def described(value: object) -> str:
 
 
 def plain(value: Any, where: str) -> Any:
-    """A copy of a value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these."""
+    """A copy of a value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these.
+
+    What OpenAI's SDK adds to a message for its users, `parsed` and `parsed_arguments`, is left out: no provider takes
+    it.
+    """
+    made = _copied_or_converted(value, where)
+    _drop_added(made)
+    return made
+
+
+def _copied_or_converted(value: Any, where: str) -> Any:
     if type(value) is dict:
         try:
             return copied(value)  # most messages are plain already
         except (TypeError, ValueError, RecursionError):
             pass  # an object of an SDK is in it, or what JSON does not have
     return _plain(value, where, _DEEPEST)
+
+
+def _drop_added(value: Any) -> None:
+    if isinstance(value, list):
+        for each in value:
+            _drop_added(each)
+    elif isinstance(value, dict):
+        if "parsed" in value and ("role" in value or value.get("type") == "output_text"):
+            del value["parsed"]
+        if "arguments" in value:
+            value.pop("parsed_arguments", None)
+        for key in _TO_ADDED:
+            if key in value:
+                _drop_added(value[key])
 
 
 def copied(value: Any) -> Any:
@@ -86,7 +110,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
     dumped = _dumped(value)
     if isinstance(dumped, Mapping):
         named = ((str(_bare(key)), each) for key, each in dumped.items())
-        return {key: _plain(each, f"{where}.{key}", depth - 1) for key, each in named if key not in _ONLY_PARSED}
+        return {key: _plain(each, f"{where}.{key}", depth - 1) for key, each in named}
     if isinstance(dumped, list | tuple):
         return [_plain(each, f"{where}[{at}]", depth - 1) for at, each in enumerate(dumped)]
     raise bad_message(where, "a dict, or an object of an SDK", value)
