@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, object_schema
+from workbench.agent.tools import read
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
+from workbench.agent.tools.read import read_lines
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -64,6 +68,18 @@ async def test_where_counting_takes_too_long_more_is_promised(root: Path, use: U
     assert outcome.text == "line\n[lines 1 to 1; more follow: offset=2]"
     outcome = await use("read_file", path="a.txt", offset=9, limits=ToolLimits(search_seconds=-1))
     assert outcome == ToolOutcome("offset: a.txt is too long to find that line in time", True)
+
+
+@pytest.mark.parametrize("ticks", range(1, 9))
+def test_the_middle_of_a_line_is_never_another_line(root: Path, monkeypatch: pytest.MonkeyPatch, ticks: int) -> None:
+    clock = itertools.count()  # a tick for each look at it
+    monkeypatch.setattr(read, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    path = put(root / "a.txt", b"a" * 4 * 1024 * 1024 + b"\nsecond\n")
+    if ticks < 6:
+        with pytest.raises(ToolFailure, match="too long to find that line in time"):
+            read_lines(path, "a.txt", ToolLimits(search_seconds=ticks), first=2)
+    else:
+        assert read_lines(path, "a.txt", ToolLimits(search_seconds=ticks), first=2).startswith("second\n[lines 2 to 2")
 
 
 async def test_what_is_not_text_is_refused_kindly(root: Path, use: Use) -> None:

@@ -88,8 +88,9 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
     while number < first - 1:
         if number % _CLOCK_LINES == 0 and time.monotonic() > deadline:
             return FileLines(b"", first, first - 1, None, 0)
-        if not _skip_line(file, deadline):
-            return FileLines(b"", first, first - 1, number, 0)
+        skipped = _skip_line(file, deadline)
+        if not skipped:
+            return FileLines(b"", first, first - 1, None if skipped is None else number, 0)
         number += 1
     while number < first - 1 + most:
         line = file.readline(room - used + 1)
@@ -99,7 +100,7 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
             if kept:
                 file.seek(-len(line), 1)
                 break
-            rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)
+            rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)[0]
             return FileLines(line[:room], first, number + 1, None, len(line) - room + rest)
         kept.append(line)
         used += len(line)
@@ -108,23 +109,23 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
     return FileLines(b"".join(kept), first, number, None if more is None else number + more, 0)
 
 
-def _skip_line(file: BinaryIO, deadline: float) -> bool:
-    """Skip one line of any length. Return whether there was one."""
+def _skip_line(file: BinaryIO, deadline: float) -> bool | None:
+    """Skip one line of any length. Return whether there was one; None if there was no time to reach its end."""
     line = file.readline(_BLOCK)
-    if line and not line.endswith(b"\n"):
-        _rest_of_line(file, deadline)
+    if len(line) == _BLOCK and not line.endswith(b"\n") and not _rest_of_line(file, deadline)[1]:
+        return None
     return bool(line)
 
 
-def _rest_of_line(file: BinaryIO, deadline: float) -> int:
-    """Skip the rest of a line. Return its bytes, as far as time allowed."""
+def _rest_of_line(file: BinaryIO, deadline: float) -> tuple[int, bool]:
+    """Skip the rest of a line. Return its bytes, as far as time allowed, and whether its end was reached."""
     passed = 0
     while time.monotonic() < deadline:
         line = file.readline(_BLOCK)
         passed += len(line)
         if not line or line.endswith(b"\n"):
-            break
-    return passed
+            return passed, True
+    return passed, False
 
 
 def _count(file: BinaryIO, deadline: float) -> int | None:
