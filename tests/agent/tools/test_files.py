@@ -56,10 +56,17 @@ async def test_a_line_longer_than_all_room_is_cut_and_passed(root: Path, use: Us
         "ééééé\n[line 1 is cut: 5999990 bytes of it are missing; next: offset=2]"
     )
     assert (await use("read_file", path="a.txt", offset=2, limits=limits)).text == "last\n[lines 2 to 2 of 2]"
-    put(root / "a.txt", "eleven left\nlast\n")
-    assert (await use("read_file", path="a.txt", limits=limits)).text == (
-        "eleven left\n[line 1 is cut: 1 bytes of it are missing; next: offset=2]"
-    )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_a_line_of_which_only_the_line_end_does_not_fit_is_whole(root: Path, use: Use, end: str) -> None:
+    put(root / "a.txt", f"0123456789{end}second{end}")
+    for room, told in (
+        (9, f"012345678\n[line 1 is cut: {1 + len(end)} bytes of it are missing; next: offset=2]"),
+        (10, "0123456789\n[lines 1 to 1 of 2; more: offset=2]"),
+        (10 + len(end), f"0123456789{end}[lines 1 to 1 of 2; more: offset=2]"),
+    ):
+        assert (await use("read_file", path="a.txt", limits=ToolLimits(output_bytes=room))).text == told
 
 
 async def test_where_counting_takes_too_long_more_is_promised(root: Path, use: Use) -> None:

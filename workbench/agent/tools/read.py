@@ -15,6 +15,7 @@ from workbench.config.foreign_files import size_of
 
 _LINES = 2000
 _BLOCK = 1 << 20
+_LINE_ENDS = (b"\n", b"\r\n")
 _CLOCK_LINES = 4096
 """How many lines are read between two checks of the time."""
 
@@ -93,12 +94,16 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
             return FileLines(b"", first, first - 1, None if skipped is None else number, 0)
         number += 1
     while number < first - 1 + most:
-        line = file.readline(room - used + 1)
+        line = file.readline(room - used + len(b"\r\n"))
         if not line:
             return FileLines(b"".join(kept), first, number, number, 0)
         if used + len(line) > room:
             if kept:
                 file.seek(-len(line), 1)
+                break
+            if line[room:] in _LINE_ENDS:
+                kept.append(line[:room])
+                number += 1
                 break
             rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)[0]
             return FileLines(line[:room], first, number + 1, None, len(line) - room + rest)
