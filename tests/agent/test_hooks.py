@@ -116,6 +116,7 @@ async def test_a_command_vetoes_and_those_behind_it_do_not_run(tmp_path: Path, c
     ("hook", "message"),
     [
         (raising(KeyError("x")), "KeyError: 'x'"),
+        (raising(TimeoutError("connect timed out")), "TimeoutError: connect timed out"),
         (raising(SystemExit(1)), "RuntimeError: SystemExit: 1"),
         (raising(asyncio.CancelledError()), "RuntimeError: CancelledError: "),
         (lambda payload: "nonsense", "expected None, True, False or (False, \"reason\"), got 'nonsense'"),

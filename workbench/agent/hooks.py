@@ -139,19 +139,19 @@ class Hooks:
         """The reason of a veto, if any. Each callable gets its own payload, so none can change another's."""
         payload = json.loads(text)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds) as limit:
                 # In a thread: loading imports unknown code, and a plain function may block.
                 result = await in_background(lambda: entry_point.load()(payload))
                 if inspect.isawaitable(result):
                     result = await result
-        except TimeoutError:
-            raise _Failed(f"took longer than {self._seconds:g} s") from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             raise _Failed("CancelledError") from None
         except (Exception, SystemExit) as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                raise _Failed(f"took longer than {self._seconds:g} s") from None
             raise _Failed(f"{type(error).__name__}: {error}") from None
         match result:
             case None | True:
