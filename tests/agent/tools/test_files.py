@@ -101,6 +101,21 @@ async def test_what_is_not_text_is_refused_kindly(root: Path, use: Use) -> None:
     assert (await use("read_file", path="b/c")).text == "b/c: no such file"
 
 
+@pytest.mark.parametrize(
+    ("missing", "there"),
+    [
+        ("archive.tar.gz", "Archive.tar.gz"),
+        ("app.test.tsx", "App.test.tsx, App.css, app.js"),
+        ("app", "App.css, App.test.tsx, app.js"),
+        (".ENV", ".env, .env.local"),
+    ],
+)
+async def test_names_that_differ_in_case_or_endings_are_offered(root: Path, use: Use, missing: str, there: str) -> None:
+    for name in ("Archive.tar.gz", "App.css", "App.test.tsx", "app.js", "app.json", ".env", ".env.local", ".profile"):
+        put(root / name, "x")
+    assert (await use("read_file", path=missing)).text == f"{missing}: no such file; there is {there}"
+
+
 async def test_an_empty_file_and_one_in_another_encoding_are_read(root: Path, use: Use) -> None:
     put(root / "empty", "")
     put(root / "latin", b"caf\xe9\n")

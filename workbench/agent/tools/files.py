@@ -26,12 +26,19 @@ def open_for_tool(path: Path, name: str) -> BinaryIO:
 
 
 def _similar(path: Path) -> str:
-    """Names in the folder of a missing file that differ only in case or ending."""
+    """Names in the folder of a missing file that differ only in case or endings; those with the same endings first."""
+    wanted = path.name.lower()
     with suppress(OSError):
-        near = [each for each in os.listdir(path.parent) if each.lower().split(".")[0] == path.stem.lower()]
+        near = [each for each in os.listdir(path.parent) if _without_endings(each) == _without_endings(wanted)]
         if near:
-            return f"; there is {', '.join(sorted(near)[:3])}"
+            near.sort(key=lambda name: (name.lower() != wanted, name))
+            return f"; there is {', '.join(near[:3])}"
     return ""
+
+
+def _without_endings(name: str) -> str:
+    """A name in lower case, without what comes after its first dot; a dot that it begins with stays."""
+    return name[:1].lower() + name[1:].lower().partition(".")[0]
 
 
 def refuse_binary(start: bytes, name: str, size: int) -> None:
