@@ -47,6 +47,32 @@ async def test_pydantic_ai_keeps_pictures_prompts_and_retries() -> None:
     assert "there is nothing at 1" in str(bodies[-1]["messages"][-1])
 
 
+async def test_pydantic_ai_keeps_the_tool_of_a_retry_that_was_cut() -> None:
+    needs("pydantic_ai")
+    from pydantic_ai import Agent, ModelRetry
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from workbench.adapters.pydantic_ai import PlannedRequests
+
+    asked: list[Any] = []
+
+    def answer(messages: list[Any], _: Any) -> ModelResponse:
+        asked.append(messages[-1])
+        return ModelResponse([TextPart("Seen.") if len(asked) > 1 else ToolCallPart("look", {"at": 1}, "c1")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[PlannedRequests(model="gpt-4o", window=16_000)])
+
+    @agent.tool_plain
+    def look(at: int) -> str:
+        raise ModelRetry("12 " * 30_000)
+
+    await agent.run("what is this?")
+    (part,) = asked[-1].parts
+    assert [part.part_kind, part.tool_name, part.tool_call_id] == ["tool-return", "look", "c1"]
+    assert len(str(part.content)) < 60_000
+
+
 async def test_openai_agents_streams_and_knows_its_own_tools() -> None:
     needs("agents")
     from agents import Agent, RunConfig, Runner, function_tool, set_tracing_disabled

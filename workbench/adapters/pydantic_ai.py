@@ -177,6 +177,8 @@ def _changed(message: dict[str, Any], result: Any) -> Any:
     text = text_of_content(message.get("content"))
     if isinstance(result, ToolReturnPart):
         return replace(result, content=text)
+    if isinstance(result, RetryPromptPart) and result.tool_name:  # with other contents it would add its own words again
+        return ToolReturnPart(result.tool_name, text, tool_call_id=result.tool_call_id)
     if message["role"] == "tool":
         return ToolReturnPart("", text, tool_call_id=message["tool_call_id"])
     if message["role"] == "assistant":
