@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped]
@@ -19,6 +20,7 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.optional_packages import import_optional
 from workbench.lab.running import clusters
 from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpack_outcome
+from workbench.lab.running.code_stamp import StrangeWorker, own_stamp
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.kept_runs import KeptRuns
@@ -144,6 +146,27 @@ def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: py
     with Services() as services, KeptRuns(services) as kept:
         [outcome] = run_all([LabTask(str(path), POLICIES)], jobs=1, kept=kept)
     assert outcome.error.endswith("the results that came back are for other policies")
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("other code: 2 (d), here 1 (a)", "has other code: 2 (d), here 1 (a)"),
+        (
+            ModuleNotFoundError("No module named 'workbench'"),
+            "has no Workbench, or an older one: No module named 'workbench'",
+        ),
+    ],
+)
+def test_a_worker_with_other_code_or_none_is_told_in_a_sentence(found: object, told: str) -> None:
+    workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
+    answers = {"tcp://a:1": "", "tcp://b:1": found, "tcp://c:1": "other code"}
+    workers._client = SimpleNamespace(run=lambda *_, **__: answers, close=lambda: None)
+    with pytest.raises(StrangeWorker) as raised:
+        workers._refuse_strangers("tcp://s:1", own_stamp())
+    assert str(raised.value) == (
+        f"--cluster tcp://s:1: worker tcp://b:1 {told} (and 1 more of 3 workers); nothing was replayed"
+    )
 
 
 def test_dask_on_this_machine_lets_nobody_else_in() -> None:

@@ -98,9 +98,9 @@ class DaskWorkers:
         if strange:
             self._client.close()
             worker, found = min(strange.items())
-            says = found if isinstance(found, str) else f"Workbench is missing there, or older: {found}"
+            says = f"has {found}" if isinstance(found, str) else f"has no Workbench, or an older one: {found}"
             more = f" (and {len(strange) - 1} more of {len(answers)} workers)" if len(strange) > 1 else ""
-            raise StrangeWorker(f"--cluster {address}: worker {worker} has {says}{more}; nothing was replayed")
+            raise StrangeWorker(f"--cluster {address}: worker {worker} {says}{more}; nothing was replayed")
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
         """Run a function that every worker can import. The worker that had the same `near` before gets it, unless it is
