@@ -170,6 +170,43 @@ async def test_a_client_that_closes_in_the_middle_leaves_what_came(tmp_path: Pat
     assert [each.finish for each in bodies if isinstance(each, AssistantMessage)] == ["broken"]
 
 
+REASON = "this key is not for gpt-5 \u2013 grüße"
+
+
+@pytest.mark.parametrize("path", ["responses", "realtime"])
+async def test_the_client_hears_why_its_provider_closes(path: str, tmp_path: Path) -> None:
+    async def close(incoming: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(incoming)
+        await socket.close(code=1008, message=REASON.encode())
+        return socket
+
+    async with (
+        serving(close) as url,
+        proxy(tmp_path, url) as running,
+        running.client.ws_connect(f"{running.address}/v1/{path}") as socket,
+    ):
+        heard = await asyncio.wait_for(socket.receive(), GIVE_UP)
+    assert (heard.type, heard.data, heard.extra) == (WSMsgType.CLOSE, 1008, REASON)
+
+
+@pytest.mark.parametrize("path", ["responses", "realtime"])
+async def test_the_provider_hears_why_its_client_closes(path: str, tmp_path: Path) -> None:
+    heard: asyncio.Future[aiohttp.WSMessage] = asyncio.get_running_loop().create_future()
+
+    async def hear(incoming: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(incoming)
+        heard.set_result(await socket.receive())
+        return socket
+
+    async with serving(hear) as url, proxy(tmp_path, url) as running:
+        socket = await running.client.ws_connect(f"{running.address}/v1/{path}")
+        await socket.close(code=4001, message=REASON.encode())
+        message = await asyncio.wait_for(heard, GIVE_UP)
+    assert (message.type, message.data, message.extra) == (WSMsgType.CLOSE, 4001, REASON)
+
+
 async def test_a_client_that_sends_faster_than_its_provider_reads_waits_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

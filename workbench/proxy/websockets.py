@@ -121,9 +121,10 @@ async def pump_websocket(
         if route.dialect is not None and DIALECTS[route.dialect].has_websockets:
             frames = SocketFrames(route, incoming.headers, recorder, largest, waits=gate is not None)
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
+        answers = _Messages(upstream)
         directions = [
             asyncio.create_task(passing.pass_messages()),
-            asyncio.create_task(_from_provider(upstream, down, frames)),
+            asyncio.create_task(_from_provider(answers, down, frames)),
         ]
         try:
             await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
@@ -135,9 +136,10 @@ async def pump_websocket(
                 frames.end_open_request()
             _report_too_large(recorder, upstream.close_code, passing.code)
             with suppress(Exception):
-                await upstream.close(code=_valid(passing.code or down.close_code))
+                code = _valid(passing.code or down.close_code)
+                await upstream.close(code=code, message=passing.messages.reason)
             with suppress(Exception):
-                await down.close(code=_valid(upstream.close_code or down.close_code))
+                await down.close(code=_valid(upstream.close_code or down.close_code), message=answers.reason)
         return down
 
 
@@ -151,9 +153,29 @@ def _report_too_large(recorder: Recorder | None, *codes: int | None) -> None:
         recorder.passed_unread("a websocket's message", "it is too large, and the connection was closed")
 
 
-async def _from_provider(upstream: Any, down: Any, frames: SocketFrames | None) -> None:
+class _Messages:
+    """The messages of one side until it closes, and then its reason."""
+
+    def __init__(self, socket: web.WebSocketResponse | aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self.reason = b""
+        """What stood in the side's close frame behind the code."""
+
+    def __aiter__(self) -> _Messages:
+        return self
+
+    async def __anext__(self) -> WSMessage:
+        message = await self._socket.receive()
+        if message.type not in (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED):
+            return message
+        if message.type is WSMsgType.CLOSE:
+            self.reason = (message.extra or "").encode()
+        raise StopAsyncIteration
+
+
+async def _from_provider(answers: _Messages, down: Any, frames: SocketFrames | None) -> None:
     """Pass on the provider's messages until it closes."""
-    async for message in upstream:
+    async for message in answers:
         await _pass_on(message, down)
         if frames is not None and message.type is WSMsgType.TEXT:
             frames.from_provider(message.data)
@@ -188,6 +210,7 @@ class _FromClient:
         headers: Mapping[str, str],
     ) -> None:
         self._down = down
+        self.messages = _Messages(down)
         self._upstream = upstream
         self._frames = frames
         self._gate = gate
@@ -218,7 +241,7 @@ class _FromClient:
 
     async def _read(self) -> None:
         try:
-            async for message in self._down:
+            async for message in self.messages:
                 if message.type in (WSMsgType.PING, WSMsgType.PONG):
                     await _pass_on(message, self._upstream)
                 elif message.type is WSMsgType.ERROR:
