@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import passing_values, read_json, read_transcript_text, whole_lines
+from workbench.traces.reading import JsonLines, passing_values, read_json, read_transcript_text, whole_lines
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -37,6 +37,13 @@ def test_numbers_are_those_of_python(number: str) -> None:
 def test_what_is_no_json_is_refused_with_its_line(wrong: str) -> None:
     with pytest.raises(WrongCall, match="a file: line 2: expected one JSON value on the line"):
         read_json("a file", f'{{}}\n{{"a": {wrong}}}')
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\n\t\n"])
+def test_lines_without_a_value_are_an_empty_file(text: str) -> None:
+    for read in (read_json, JsonLines):
+        with pytest.raises(WrongCall, match="a file: line 1: expected JSON, but the file is empty"):
+            read("a file", text)
 
 
 LINES = st.lists(st.sampled_from(['{"a": 1}', "[2]", '"three"', "", " \t", "{broken", '{"b": NaN}']), max_size=120)

@@ -72,7 +72,7 @@ class JsonLines(Sequence[Located]):
         if len(self._first) < _FIRST:
             self._all = self._first
         if not self._first:
-            raise self.broken[0]
+            raise self.broken[0] if self.broken else _empty(name)
 
     def each_value(self, decode: Callable[[str], T], convert: Callable[[Any], T]) -> Iterator[T]:
         """Each value in turn; see `passing_values`."""
@@ -147,6 +147,10 @@ def bad_file(name: str, line: int, expected: str, got: object = None) -> WrongCa
     return WrongCall(f"{name}: line {line}: expected {expected}{found}")
 
 
+def _empty(name: str) -> WrongCall:
+    return bad_file(name, 1, "JSON, but the file is empty")
+
+
 def _short(value: object) -> str:
     shown = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "..."
@@ -212,7 +216,7 @@ def read_json(name: str, text: str, *, skip: bool = False) -> Document:
     """One JSON value, or JSON lines. `skip`: lines that are not JSON are skipped and reported, unless all are."""
     start = _skip(text, 0)
     if start == len(text):
-        raise bad_file(name, 1, "JSON, but the file is empty")
+        raise _empty(name)
     try:
         value, end = _DECODER.raw_decode(text, start)
     except ValueError as error:
