@@ -29,6 +29,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.models.tokens import counter_for
+from workbench.proxy.logged_replies import EventSpan, LoggedReply, ReplyContent, model_text_in, repeated_reply
 from workbench.proxy.senders import texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start
@@ -46,13 +47,6 @@ TELLING = 20
 """The shortest line, in characters, that can identify a summary."""
 
 
-class EventSpan(NamedTuple):
-    """The first and the last event made from a message."""
-
-    first: int
-    last: int
-
-
 class LiveConversation(RequestThread):
     """A conversation that is being recorded. Its builder has the events."""
 
@@ -67,8 +61,8 @@ class LiveConversation(RequestThread):
         self._spans: list[EventSpan] = []
         """The events of each of these messages."""
         self._last = LastMessage()
-        self._reply: LastReply | None = None
-        """The last answer, until a request repeats it."""
+        self._replies: list[LoggedReply] = []
+        """The answers since the last request: several, if the agent asked again before it had one."""
         self._results: dict[str, int] = {}
         """The event of each call's result."""
         self._summary = ""
@@ -117,15 +111,14 @@ class LiveConversation(RequestThread):
         self.begin(exchange)
         talk, names = exchange.talk, exchange.names
         same = common_start(names, self._names)
-        repeated = self._repeated_answer(talk, same)
+        repeated = self._repeated_answers(talk, same)
         spans: list[EventSpan | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
-        for at in repeated:
-            assert self._reply is not None
-            spans[at] = self._reply.span
+        for at, reply in repeated.items():
+            spans[at] = reply.span
         gone = self._matched(names, same, spans)
         grown = self._spans[-1] if same == len(self._spans) - 1 and self._last.grows_to(talk[same:]) else None
-        if self._reply is not None and not repeated:
-            gone.append(self._reply.span)  # the agent did not keep it
+        kept = repeated.values()
+        gone += [reply.span for reply in self._replies if reply not in kept]
         if gone:
             self._change_past(exchange, spans, gone, grown)
         for at in range(same, len(talk)):
@@ -133,7 +126,7 @@ class LiveConversation(RequestThread):
                 spans[at] = self._add_message(talk[at])
         self._names, self._spans = names, [span for span in spans if span is not None]
         self._last = LastMessage.from_messages(talk)
-        self._reply = None
+        self._replies = []
         return self.send(exchange, **who)
 
     def answer(
@@ -154,15 +147,18 @@ class LiveConversation(RequestThread):
             self.add_answer(body)
             if finish:
                 self._cut(first, finish)
-            made = self._made(first)
-            self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
-            self._reply = LastReply(EventSpan(first, builder.last), self._calls_in(made), model_text_in(made))
+            self.remember_reply(EventSpan(first, builder.last), self._made(first))
         if used is not None:
             seconds = None if came.took is None else came.took / 1000
             model = used.model or builder.model
             builder.add(replace(used, model=model, request=came.request, seconds=seconds))
             if not aside:
                 self._size = (used.prompt or 0) + used.completion
+
+    def remember_reply(self, span: EventSpan, made: list[Body]) -> None:
+        """Remember an answer by its events, until a request repeats it or was made without it."""
+        self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
+        self._replies.append(LoggedReply(span, self._content_of(made)))
 
     def summarised(self, asked: dict[str, Any], body: dict[str, Any], took: int) -> None:
         """Remember the answer to a request for a summary. `took`: milliseconds."""
@@ -200,18 +196,22 @@ class LiveConversation(RequestThread):
                 self._results[body.call_id] = at
         return EventSpan(first, self.builder.last)
 
-    def _repeated_answer(self, talk: Sequence[Any], same: int) -> list[int]:
-        """The positions of the messages that repeat the last answer."""
-        if self._reply is None:
-            return []
-        at = same
-        while at < len(talk):
+    def _repeated_answers(self, talk: Sequence[Any], same: int) -> dict[int, LoggedReply]:
+        """The messages that repeat an answer since the last request, by position."""
+        found: dict[int, LoggedReply] = {}
+        left, at = [*self._replies], same
+        while left and at < len(talk):
             run = list(takewhile(is_models, talk[at:]))
-            made = self.scratch(run)
-            if run and self._reply.is_repeated_by(self._calls_in(made), model_text_in(made)):
-                return list(range(at, at + len(run)))
+            reply = repeated_reply(left, self._content_of(self.scratch(run))) if run else None
+            if reply is not None:
+                left.remove(reply)
+                found.update(dict.fromkeys(range(at, at + len(run)), reply))
             at += len(run) or 1
-        return []
+        return found
+
+    def _content_of(self, made: list[Body]) -> ReplyContent:
+        arguments = [body.arguments for body in made if isinstance(body, ToolCall)]
+        return ReplyContent(self._calls_in(made), arguments, model_text_in(made).strip())
 
     def _calls_in(self, bodies: list[Body]) -> list[str]:
         """The ids of the calls among events; the names of their tools if the dialect may lack ids."""
@@ -318,23 +318,3 @@ class LastMessage(NamedTuple):
             return known
         is_longer = known > 1 and given[: known - 1] == list(names[:-1]) and self.grows_to(exchange.talk[known - 1 :])
         return known - 1 if is_longer else 0
-
-
-class LastReply(NamedTuple):
-    """An answer that is in the log. The next request usually repeats it."""
-
-    span: EventSpan
-    calls: list[str]
-    text: str
-
-    def is_repeated_by(self, calls: list[str], text: str) -> bool:
-        """Whether messages of the model are this answer. If it was cut off, an agent may have more or less of it."""
-        if self.calls and not calls and text.strip().startswith(self.text.strip()):
-            return all(call in text for call in self.calls)  # some agents describe calls in text
-        one, other = sorted((self.text.strip(), text.strip()), key=len)
-        return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
-
-
-def model_text_in(bodies: Sequence[Body]) -> str:
-    """The texts of the model's messages among events."""
-    return "\n".join(text_of(body.content) for body in bodies if isinstance(body, AssistantMessage))

@@ -32,7 +32,8 @@ from workbench.log.events import (
 )
 from workbench.log.session import Session
 from workbench.log.store import Store
-from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, LiveConversation, model_text_in
+from workbench.proxy.conversation import LastMessage, LiveConversation
+from workbench.proxy.logged_replies import EventSpan
 from workbench.proxy.senders import Sender, texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
@@ -118,19 +119,28 @@ class _Resumed(LiveConversation):
         return found
 
     def _remember(self, bodies: RequestBodies, events: Sequence[Event], last: int) -> None:
-        """Restore what followed the last request: its answer, and perhaps a summary."""
-        replies = [event for event in events[last:] if isinstance(event.body, _REPLY_BODIES)]
-        if replies:
-            made = [event.body for event in replies]
-            span = EventSpan(replies[0].seq, replies[-1].seq)
-            self._reply = LastReply(span, self._calls_in(made), model_text_in(made))
-            self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
+        """Restore what followed the last request: answers, and perhaps a summary."""
+        for reply in _replies(events[last:]):
+            self.remember_reply(EventSpan(reply[0].seq, reply[-1].seq), [event.body for event in reply])
         own = {event.seq for event in events if _is_talk(event.body)}
         used = [each.body for each in events if isinstance(each.body, Usage) and each.body.request in own]
         if used:
             self._size = (used[-1].prompt or 0) + used[-1].completion
         for answer in _answers(bodies, events[last:], ("compaction",)):
             self.summarised(bodies.body(answer.request), answer.body, answer.took)
+
+
+def _replies(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """The events of each answer that is part of the conversation."""
+    reply: list[Event] = []
+    for event in events:
+        if isinstance(event.body, RequestAnswer) and reply:
+            yield reply
+            reply = []
+        if isinstance(event.body, _REPLY_BODIES):
+            reply.append(event)
+    if reply:
+        yield reply
 
 
 class _Answer(NamedTuple):
