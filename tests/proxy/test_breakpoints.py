@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.bodies import Call, Reply, Said, written
 from workbench.config.errors import WrongCall
+from workbench.log.events import DialectName, OwnDialect
 from workbench.proxy.breakpoints import (
     FORMS,
     BreakRule,
@@ -19,7 +21,7 @@ from workbench.proxy.breakpoints import (
     parse_rule,
     why_held,
 )
-from workbench.wire.rewriting import BodyItem
+from workbench.wire.rewriting import BodyItem, items_in
 
 WORD = st.text("abcdefgh XYZ", min_size=1, max_size=8).filter(str.strip)
 TOOLS = st.sampled_from(["Bash", "Read", "mcp__a__b", ""])
@@ -29,8 +31,9 @@ ITEM = st.builds(
     st.sampled_from(["system", "tool", "user", "assistant", "reasoning", "call", "result", "other"]),
     WORD,
     TOOLS,
-    st.sampled_from(["c1", "c2", ""]),
+    st.just(""),
     st.booleans(),
+    st.sampled_from(["c1", "c2", ""]),
 )
 REQUEST = st.builds(
     PassingRequest,
@@ -129,6 +132,14 @@ def test_of_a_request_without_one_before_the_last_answer_and_what_follows_is_new
     items = [item("user", "a"), item("assistant", "b"), item("user", "c"), item("call", "d"), item("result", "e")]
     assert [each.text for each in new_items(items, None)] == ["d", "e"]
     assert [each.text for each in new_items(items[:1], None)] == ["a"]
+
+
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
+def test_what_follows_a_call_that_the_agent_left_out_is_not_new(dialect: DialectName) -> None:
+    calls = [Reply("", "", (Call(f"c{at}", "ls", False, f"result {at}"),)) for at in range(3)]
+    before = items_in(dialect, written(dialect, (Said(("look",)), *calls)))
+    now = items_in(dialect, written(dialect, (Said(("look",)), *calls[1:], Said(("go on",)))))
+    assert [each.text for each in new_items(now, [item_name(each) for each in before])] == ["go on"]
 
 
 def test_a_definition_of_a_tool_is_no_call_of_it() -> None:

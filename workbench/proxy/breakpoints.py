@@ -139,8 +139,8 @@ def first_held(rules: Iterable[BreakRule], request: PassingRequest) -> tuple[Bre
 
 
 def item_name(item: BodyItem) -> int:
-    """A hash that identifies an item, wherever it is in a request."""
-    return hash((item.kind, item.text, item.tool, item.call_id))
+    """A hash that identifies an item, wherever it is in a request; equal items without ids have the same."""
+    return hash((item.kind, item.text, item.tool, item.given_id))
 
 
 def new_items(items: Sequence[BodyItem], before: Iterable[int] | None) -> list[BodyItem]:

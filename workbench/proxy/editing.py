@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.log.events import DialectName
 from workbench.models.calibrated_counts import estimator_for
-from workbench.proxy.breakpoints import item_name
 from workbench.proxy.control import ReleaseOrder
-from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
+from workbench.wire.rewriting import BodyItem, BodyRewriter, Rewrite, items_in, rewritten
 
 UNCHANGED = Rewrite()
 
@@ -30,6 +28,7 @@ class RequestEdit:
         self.fixed = fixed
         self.items: Sequence[BodyItem] = items_in(dialect, body)
         self.new = frozenset(new)
+        self._rewriter = BodyRewriter(dialect, body)
         self._counter = estimator_for(model)
         self.sizes: Mapping[str, int] = {item.path: self.count(item.text) for item in self.items}
         """Tokens by path."""
@@ -47,23 +46,9 @@ class RequestEdit:
         if rewrite != UNCHANGED and self.fixed:
             raise WrongCall(self.fixed)
         body = rewritten(self.dialect, self.body, rewrite)
-        left = items_in(self.dialect, body)
-        names = Counter(map(_name, left))
-        written = {*rewrite.mask, *rewrite.texts}
-        gone = {path for path in rewrite.exclude if path in self.sizes}
-        for item in self.items:
-            if item.path not in gone and item.path not in written:
-                if names[_name(item)] > 0:
-                    names[_name(item)] -= 1
-                else:
-                    gone.add(item.path)
-        before = sum(self.sizes.values())
-        return ChangedRequest(rewrite, body, before, sum(self.count(item.text) for item in left), frozenset(gone))
-
-
-def _name(item: BodyItem) -> object:
-    """Identify an item. A tool counts by its name, because its definition may get the cache mark of a removed one."""
-    return item.tool if item.kind == "tool" else item_name(item)
+        before, left = sum(self.sizes.values()), items_in(self.dialect, body)
+        gone = self._rewriter.removed_paths(rewrite)
+        return ChangedRequest(rewrite, body, before, sum(self.count(item.text) for item in left), gone)
 
 
 @dataclass(frozen=True, slots=True)

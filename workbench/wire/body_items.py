@@ -30,7 +30,10 @@ class BodyItem(NamedTuple):
     text: str
     tool: str = ""
     call_id: str = ""
+    """The id of its call; where the body has none, a number, which changes when an earlier call is left out."""
     is_error: bool = False
+    given_id: str = ""
+    """The id of its call in the body; empty if it has none."""
 
 
 class BodyPlace(NamedTuple):
@@ -88,6 +91,7 @@ def placed_items(dialect: DialectName, body: dict[str, Any], sections: dict[Sect
                     each.tool or pairs.tool(call_id),
                     call_id,
                     each.is_error,
+                    each.call_id,
                 )
                 place = BodyPlace(section, at, each.key, each.number)
                 made.append(PlacedItem(item, place, exchange, replies.reply_of(each, section, at, entry)))

@@ -107,6 +107,10 @@ class BodyRewriter:
             made = {name: value for name, value in made.items() if name not in _NEEDS_TOOLS}
         return made
 
+    def removed_paths(self, rewrite: Rewrite) -> frozenset[str]:
+        """The paths of all items that a change removes, also of those that leave together with others."""
+        return frozenset(placed.item.path for placed in self._leaving(rewrite))
+
     # Which items are removed
 
     def _named(self, path: str) -> list[PlacedItem]:
