@@ -118,3 +118,23 @@ def test_what_an_object_has_under_the_name_of_a_secret_is_masked() -> None:
     value = {"password": "hunter", "Authorization": "hunter2", "passwords": 3, "tokens": "12", "token_count": "a lot"}
     masked = {"password": MASK, "Authorization": MASK}
     assert redacted(value) == value | masked
+
+
+@pytest.mark.parametrize("key", ["token", "Token", "GITHUB_TOKEN", "x-token", "token=abcdef1234.token"])
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [
+        ("d41d8cd98f00b204e980", MASK),
+        ("v1.abcdef0123456789", MASK),
+        ('"a1b2c3d4e5"', f'"{MASK}"'),
+        ("abc1", "abc1"),
+        ("the next of them", "the next of them"),
+        ("identifier", "identifier"),
+        (MASK, MASK),
+    ],
+)
+def test_a_token_in_an_object_is_masked_as_in_a_text(key: str, value: str, masked: str) -> None:
+    redactor = Redactor()
+    assert redactor.redact_json({"input": {key: value}}) == {"input": {key: masked}}
+    assert redactor.count == (value != masked)
+    assert redacted({key: masked}) == {key: masked}

@@ -158,10 +158,21 @@ class Redactor:
 
     def _redact_member(self, key: str, value: Any) -> Any:
         made = self.redact_json(value)
-        if made == value and isinstance(value, str) and len(value) >= 4 and _KEY_NAME.fullmatch(key):
+        if made != value or not isinstance(value, str):
+            return made
+        if len(value) >= 4 and _KEY_NAME.fullmatch(key):
             self.count += value != MASK
             return MASK
-        return made
+        return self._redact_token(key, value) if key[-5:].lower() == "token" else value
+
+    def _redact_token(self, key: str, value: str) -> str:
+        """The value of a member, masked where it would be in `key=value`."""
+        text, start = f"{key}={value}", len(key) + 1
+        found = _TOKEN.match(text, len(key) - 5)
+        if found is None:
+            return value
+        self.count += 1
+        return text[start : found.start("value")] + MASK + text[found.end("value") :]
 
 
 def redacted(value: Any) -> Any:
