@@ -10,16 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from hostile.tally import call
 from proxy.test_server import ASK, WHOLE, proxy
 from support.provider import Answer, Provider
 from support.waiting import GIVE_UP
+from workbench.cli.proxy import _quiet_log
 from workbench.config.paths import data_dir
 from workbench.config.processes import process_start
 from workbench.proxy import token_server
 from workbench.proxy.control import FOLDER, running_proxies
-from workbench.proxy.token_server import OncePerMinute
+from workbench.proxy.token_server import REMEMBERED, OncePerMinute, TokenServer
 
 FINE = Answer(body=WHOLE, content_type="application/json")
 
@@ -64,6 +66,28 @@ def test_the_same_error_is_reported_once() -> None:
     record = logging.LogRecord("a", logging.ERROR, "", 1, "it broke", (), None)
     other = logging.LogRecord("a", logging.ERROR, "", 1, "another", (), None)
     assert [quiet.filter(each) for each in (record, record, other, record)] == [True, False, True, False]
+
+
+async def test_another_error_of_the_loop_is_reported_too(capsys: pytest.CaptureFixture[str]) -> None:
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response()
+
+    server = TokenServer(answer)
+    with _quiet_log():
+        for error in (OSError("100 % full"), OSError("100 % full"), KeyError("lost")):
+            server.on_loop_error(asyncio.get_running_loop(), {"message": "in a callback", "exception": error})
+    assert capsys.readouterr().err.splitlines() == [
+        "workbench proxy: in a callback: OSError: 100 % full",
+        "workbench proxy: in a callback: KeyError: 'lost'",
+    ]
+
+
+def test_only_the_last_errors_are_remembered() -> None:
+    quiet = OncePerMinute()
+    records = [logging.LogRecord("a", logging.ERROR, "", 1, f"host {at}", (), None) for at in range(REMEMBERED + 1)]
+    assert all(map(quiet.filter, records))
+    assert not any(map(quiet.filter, records[1:]))
+    assert quiet.filter(records[0])
 
 
 GOOD = {"pid": os.getpid(), "born": process_start(os.getpid()), "control": "http://127.0.0.1:1/token"}

@@ -19,6 +19,8 @@ STRANGER_SECONDS: Final = 10
 """Seconds within which a connection has to send the token."""
 QUIET_SECONDS: Final = 60
 """Seconds for which the same error is not reported again."""
+REMEMBERED: Final = 1_000
+"""How many errors are remembered for that; the oldest are forgotten first."""
 
 RequestHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -26,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class OncePerMinute(logging.Filter):
-    """Lets the same message through once per minute."""
+    """Lets the same message through once per minute, whatever its arguments are: of retries, each has other seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +39,10 @@ class OncePerMinute(logging.Filter):
         key, now = (record.msg if isinstance(record.msg, str) else "", kind.__name__ if kind else ""), time.monotonic()
         if now - self._last.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
             return False
+        self._last.pop(key, None)  # moves it to the end
         self._last[key] = now
+        for old in list(self._last)[:-REMEMBERED]:
+            self._last.pop(old, None)
         return True
 
 
@@ -94,7 +99,8 @@ class TokenServer(RepeatedHeadersServer):
         if isinstance(error, OSError) and "accept" in str(context.get("message")):
             self.strangers.turn_all_away()
         message = f"{type(error).__name__}: {error}" if error is not None else ""
-        _log.error("%s", ": ".join(filter(None, (str(context.get("message") or ""), message))))
+        # As a message without arguments, so that different errors are different messages.
+        _log.error(": ".join(filter(None, (str(context.get("message") or ""), message))))
 
 
 def whole_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
