@@ -90,6 +90,12 @@ def test_a_rule_reads_as_it_is_written(rule: BreakRule) -> None:
     assert str(parse_rule(str(rule))) == str(rule)
 
 
+@given(st.integers(0, 10**9))
+def test_a_limit_in_thousands_is_that_number_of_tokens(tokens: int) -> None:
+    rule = parse_rule(f"tokens>{tokens // 1000}.{tokens % 1000:03}k")
+    assert (str(rule), rule.limit) == (f"tokens>{tokens}", tokens)
+
+
 def test_every_form_that_is_told_can_be_read() -> None:
     assert [str(parse_rule(form)) for form in FORMS] == list(FORMS)
 
@@ -100,8 +106,10 @@ def test_every_form_that_is_told_can_be_read() -> None:
         (" Every ", "every"),
         ("tokens > 50,000", "tokens>50000"),
         ("tokens>50k", "tokens>50000"),
+        ("tokens>2.010K", "tokens>2010"),
         ("share>0.5", "share>50%"),
         ("share>80", "share>80%"),
+        ("share>0.1%", "share>0.1%"),
         ("tool: Bash", "tool:Bash"),
         ("text:two  words", "text:two words"),
     ],
@@ -111,7 +119,11 @@ def test_a_rule_may_be_written_loosely(text: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "sometimes", "tokens>", "tokens>x", "tokens>80%", "share>120%", "tool:", "tokens>" + "9" * 400]
+    "text",
+    [
+        *("", "sometimes", "tool:", "tokens>", "tokens>x", "tokens>80%", "tokens>1.5", "tokens>2.0101k"),
+        *("tokens>" + "9" * 400, "share>120%", "share>100", "share>100%", "share>5k", "share>" + "9" * 400),
+    ],
 )
 def test_what_is_no_rule_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(WrongCall, match="expected"):

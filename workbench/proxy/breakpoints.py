@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Final, Literal, NamedTuple
 
@@ -69,22 +70,22 @@ def parse_rule(text: str) -> BreakRule:
     if found := _NAMED.fullmatch(rule):
         return BreakRule(found[1].lower(), " ".join(found[2].split()))  # type: ignore[arg-type]  # see the pattern
     if found := _NUMBER.fullmatch(rule):
-        return _limit(rule, found[1].lower(), float(found[2].replace(",", "").replace("_", "")), found[3] or "")
+        return _limit(rule, found[1].lower(), Decimal(found[2].replace(",", "").replace("_", "")), found[3] or "")
     raise WrongCall(f"{rule or 'nothing'}: expected a breakpoint such as {', '.join(FORMS)}")
 
 
-def _limit(rule: str, kind: str, number: float, unit: str) -> BreakRule:
+def _limit(rule: str, kind: str, number: Decimal, unit: str) -> BreakRule:
+    """A rule with a limit. In decimal numbers 32.3k is a whole number of tokens; in binary ones it is not."""
     if kind == "share":
-        share = number / 100 if unit == "%" or number >= 1 else number
-        if unit.lower() == "k" or share >= 1:
+        if unit.lower() == "k" or number >= 100:
             raise WrongCall(f"{rule}: expected a share below 100 %, as in share>80%")
-        return BreakRule("share", limit=share)
+        return BreakRule("share", limit=float(number / 100 if unit == "%" or number >= 1 else number))
     if unit == "%":
         raise WrongCall(f"{rule}: expected a number of tokens, as in tokens>50000; for a share: share>80%")
     number *= 1000 if unit else 1
-    if number > 1e12 or number != int(number):
+    if number > 10**12 or number != int(number):
         raise WrongCall(f"{rule}: expected a whole number of tokens, as in tokens>50000")
-    return BreakRule("tokens", limit=number)
+    return BreakRule("tokens", limit=int(number))
 
 
 class PassingRequest(NamedTuple):
