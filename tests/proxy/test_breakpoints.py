@@ -154,6 +154,14 @@ def test_what_follows_a_call_that_the_agent_left_out_is_not_new(dialect: Dialect
     assert [each.text for each in new_items(now, [item_name(each) for each in before])] == ["go on"]
 
 
+def test_a_share_just_over_the_limit_is_not_said_to_be_the_limit() -> None:
+    rule = parse_rule("share>80%")
+    assert why_held(rule, PassingRequest([], tokens=160_001, window=200_000)) == (
+        "160,001 of 200,000 tokens are more than 80 %"
+    )
+    assert not why_held(rule, PassingRequest([], tokens=160_000, window=200_000))
+
+
 def test_a_definition_of_a_tool_is_no_call_of_it() -> None:
     request = PassingRequest([item("tool", "Bash runs a command", tool="Bash")])
     assert not why_held(parse_rule("tool:Bash"), request)

@@ -15,7 +15,6 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.config.text import percent
 from workbench.wire.rewriting import BodyItem
 
 RuleKind = Literal["every", "tokens", "share", "tool", "text", "agent", "error"]
@@ -116,8 +115,8 @@ def why_held(rule: BreakRule, request: PassingRequest) -> str:
         case "tokens":
             return f"{request.tokens:,} tokens are more than {rule.limit:,.0f}" * (request.tokens > rule.limit)
         case "share":
-            over = request.share > rule.limit
-            return f"{percent(request.share)} of {request.window:,} tokens are more than {rule.limit * 100:g} %" * over
+            size = f"{request.tokens:,} of {request.window:,} tokens"
+            return f"{size} are more than {rule.limit * 100:g} %" * (request.share > rule.limit)
         case "tool":
             wanted = rule.value.casefold()
             found = (item.tool for item in talk if item.tool and fnmatchcase(item.tool.casefold(), wanted))
