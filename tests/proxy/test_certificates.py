@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from cryptography import x509
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import data_dir
-from workbench.proxy import certificates
+from workbench.proxy import authority_files, certificates
 from workbench.proxy.authority_files import AuthorityFiles
 from workbench.proxy.certificates import HostCertificates, find_authority, new_authority
 
@@ -103,6 +104,15 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(WorkbenchError, match=r"tls: cannot be written: Not a directory"):
         find_authority(AuthorityFiles(tmp_path / "file" / "tls"), HOSTS)
+
+
+def test_a_folder_that_another_proxy_holds_is_named_with_the_time(
+    files: AuthorityFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authority_files, "_SECONDS", 0.02)
+    told = f"{files.folder}: another proxy still holds it after 0.02 s"
+    with files.locked(), pytest.raises(WorkbenchError, match=f"^{re.escape(told)}$"):
+        find_authority(AuthorityFiles(files.folder), HOSTS)
 
 
 def test_a_pipe_in_the_place_of_the_key_blocks_nothing(files: AuthorityFiles) -> None:

@@ -36,6 +36,8 @@ class AuthorityFiles:
             make_private_folder(self.folder)
             with locked_folder(self.folder, _SECONDS):
                 yield
+        except TimeoutError as error:
+            raise WorkbenchError(f"{self.folder}: another proxy still holds it after {_SECONDS:g} s") from error
         except OSError as error:
             raise WorkbenchError(f"{self.folder}: cannot be written: {error.strerror or error}") from error
 
