@@ -60,7 +60,7 @@ class PolicyPreview(NamedTuple):
     whole: int
     """Results that were masked or cut and would be sent whole."""
     cache: int
-    """Tokens after the first change, which the provider would have to read once without its cache."""
+    """Tokens of the latest request, as it was sent, from the first change on: the cache no longer serves them."""
     is_due: bool
     """Whether the next request would begin a batch; otherwise the changes wait for more."""
 
