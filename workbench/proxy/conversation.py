@@ -60,7 +60,7 @@ class LiveConversation(RequestThread):
         """The hashes of the last request's messages."""
         self._spans: list[EventSpan] = []
         """The events of each of these messages."""
-        self._last = LastMessage()
+        self._last_message = LastMessage()
         self._replies: list[LoggedReply] = []
         """The answers since the last request: several, if the agent asked again before it had one."""
         self._results: dict[str, int] = {}
@@ -92,12 +92,12 @@ class LiveConversation(RequestThread):
 
     def continued_by(self, exchange: Exchange) -> int:
         """How many messages a request shares with this conversation, if it has all of them; otherwise 0."""
-        return self.last.continued(self._names, exchange) if exchange.dialect == self.dialect else 0
+        return self._last_message.continued(self._names, exchange) if exchange.dialect == self.dialect else 0
 
     @property
-    def last(self) -> LastMessage:
+    def last_message(self) -> LastMessage:
         """The last message of its last request."""
-        return self._last
+        return self._last_message
 
     def is_summarised_in(self, exchange: Exchange) -> bool:
         """Whether a request contains the summary that was asked for last."""
@@ -116,7 +116,7 @@ class LiveConversation(RequestThread):
         for at, reply in repeated.items():
             spans[at] = reply.span
         gone = self._matched(names, same, spans)
-        grown = self._spans[-1] if same == len(self._spans) - 1 and self._last.grows_to(talk[same:]) else None
+        grown = self._spans[-1] if same == len(self._spans) - 1 and self._last_message.grows_to(talk[same:]) else None
         kept = repeated.values()
         gone += [reply.span for reply in self._replies if reply not in kept]
         if gone:
@@ -125,7 +125,7 @@ class LiveConversation(RequestThread):
             if spans[at] is None:
                 spans[at] = self._add_message(talk[at])
         self._names, self._spans = names, [span for span in spans if span is not None]
-        self._last = LastMessage.from_messages(talk)
+        self._last_message = LastMessage.from_messages(talk)
         self._replies = []
         return self.send(exchange, **who)
 

@@ -93,7 +93,7 @@ class _Resumed(LiveConversation):
         self._request, self._hashes = last.seq, bodies.hashes(last.seq)
         self._head = exchange.head_name
         self._names = exchange.names
-        self._last = LastMessage.from_messages(exchange.talk)
+        self._last_message = LastMessage.from_messages(exchange.talk)
         self._spans = self._found_again(exchange.talk, events[: last.seq])
         self._results = {each.body.call_id: each.seq for each in events if isinstance(each.body, ToolResult)}
         slots = (each.body for each in events if isinstance(each.body, SlotContent))

@@ -42,7 +42,7 @@ class StoredConversation:
         """The current mark of the conversation."""
         live, who = self.live, (self.id, self.key, self.agent)
         return ConversationMark(
-            *who, live.dialect, live.prompt, TalkMark.from_names(live.names, live.last), self.client
+            *who, live.dialect, live.prompt, TalkMark.from_names(live.names, live.last_message), self.client
         )
 
 
