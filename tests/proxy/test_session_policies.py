@@ -264,6 +264,20 @@ def test_pinned_results_are_never_changed_and_masked_ones_come_back_at_once(reco
         policies.pin("anthropic", asked(4), frozenset({"messages.1.0"}))
 
 
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
+def test_an_earlier_call_that_the_agent_leaves_out_changes_no_pin(dialect: DialectName) -> None:
+    texts = ["result 0\n" * 100, *["the same again\n" * 100] * 3, "result 4\n" * 100]
+    calls = [Reply("", "", (Call(f"c{at}", "ls", False, text),)) for at, text in enumerate(texts)]
+    before = written(dialect, (Said(("look",)), *calls))
+    now = written(dialect, (Said(("look",)), *calls[1:]))
+    policies = passing(0)
+    paths = [item.path for item in items_in(dialect, before) if item.kind == "result"]
+    policies.pin(dialect, before, frozenset({paths[2]}))
+    for body, pinned in ((before, 2), (now, 1)):
+        found = [item.path for item in items_in(dialect, body) if item.kind == "result"]
+        assert policies.pinned_in(dialect, body) == (found[pinned],)
+
+
 def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
     body = asked(4)
     setup = setup_for("claude-sonnet-4-5")

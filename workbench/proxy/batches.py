@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -58,7 +59,7 @@ class ConversationWords:
 
     def adopt(self, other: ConversationWords, planned: BodyPlan, *, leaving: bool) -> None:
         """Copy the texts for a request's results from `other`. `leaving`: they stay only until the next batch."""
-        names = {result_name(item) for item in seen_results(planned)} & other.texts.keys()
+        names = set(_seen_names(planned).values()) & other.texts.keys()
         self.texts = {name: other.texts[name] for name in names} | self.texts
         self.batches = [*(batch for batch in other.batches if batch & names), *self.batches]
         if leaving:
@@ -100,7 +101,7 @@ class ConversationWords:
         `batch_tokens`: how many tokens a batch must free. `pinned`: the hashes of results that must be sent whole.
         `masking`: whether new results may be masked. `aside`: the request is a side request, outside the conversation.
         """
-        names = {item.path: result_name(item) for item in seen_results(planned)}
+        names = _seen_names(planned)
         kept = {path: self.texts[name] for path, name in names.items() if name in self.texts}
         wanted = {
             path: change
@@ -165,9 +166,24 @@ def seen_results(planned: BodyPlan) -> list[BodyItem]:
     return [item for item in items[:spoke] if item.kind == "result" and planned.can_change(item.path)]
 
 
-def result_name(item: BodyItem) -> str:
-    """The hash that identifies a result."""
-    return content_hash([item.call_id, item.tool, item.text])
+def result_names(items: Iterable[BodyItem]) -> dict[str, str]:
+    """The hash that identifies each result of a request, by its path.
+
+    Equal results without ids are told apart by their order: a file that was masked may be read again.
+    """
+    made: dict[str, str] = {}
+    equal: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        if item.kind == "result":
+            number = 0 if item.given_id else equal[item.tool, item.text]
+            equal[item.tool, item.text] += not item.given_id
+            made[item.path] = content_hash([item.given_id or number, item.tool, item.text])
+    return made
+
+
+def _seen_names(planned: BodyPlan) -> dict[str, str]:
+    names = result_names(planned.items)
+    return {item.path: names[item.path] for item in seen_results(planned)}
 
 
 def _beginning(dialect: DialectName, body: dict[str, Any], messages: int | None = None) -> _Beginning:

@@ -22,7 +22,7 @@ from workbench.config.text import counted
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import DialectName
 from workbench.models.catalogue import Catalogue
-from workbench.proxy.batches import ConversationWords, result_name
+from workbench.proxy.batches import ConversationWords, result_names
 from workbench.proxy.body_plans import plan_body
 from workbench.proxy.control import PolicyOrder, ProxyPolicy, SessionPolicy
 from workbench.proxy.conversation_marks import Conversations, MatchedSession
@@ -221,15 +221,17 @@ class PassingPolicies:
         """The paths of the pinned results in a request."""
         if not self._pinned:
             return ()
-        return tuple(item.path for item in items_in(dialect, body) if result_name(item) in self._pinned)
+        names = result_names(items_in(dialect, body))
+        return tuple(path for path, name in names.items() if name in self._pinned)
 
     def pin(self, dialect: DialectName, body: dict[str, Any], paths: frozenset[str]) -> tuple[str, ...]:
         """Protect these results of a request from all policies. Return the ids of their calls. Raises WrongCall."""
-        items = {item.path: item for item in items_in(dialect, body) if item.path in paths}
+        whole = items_in(dialect, body)
+        items, names = {item.path: item for item in whole if item.path in paths}, result_names(whole)
         for path in sorted(paths):
             if path not in items or items[path].kind != "result":
                 raise WrongCall(f"{path}: expected the path of a tool's result; nothing else is changed on the way")
         with self._lock:
-            pinned = self._pinned | dict.fromkeys(map(result_name, items.values()))
+            pinned = self._pinned | dict.fromkeys(names[path] for path in items)
             self._pinned = dict.fromkeys(list(pinned)[-PINNED:])
         return tuple(item.call_id for item in items.values())
