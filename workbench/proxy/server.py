@@ -29,7 +29,8 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import RequestTarget, Route, Upstreams, route_of
 from workbench.proxy.token_server import ConnectionsWithoutToken, TokenServer, whole_request
 from workbench.proxy.unpacking import LARGEST
-from workbench.proxy.websockets import pump_websocket, websocket_client
+from workbench.proxy.websocket_client import websocket_client
+from workbench.proxy.websockets import pump_websocket
 from workbench.wire.repeated_headers import RepeatedHeadersServer
 
 MAX_FIELD: Final = 64 * 1024

@@ -20,12 +20,13 @@ from workbench.models.diagnose import connection_words
 from workbench.proxy.frame_texts import frame_of, is_request, request_in
 from workbench.proxy.frames import SocketFrames, SocketRequest
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded_headers, outgoing_proxy, safe_reason
+from workbench.proxy.headers import PlainResponse, outgoing_proxy, safe_reason
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.records import HeldRecord
 from workbench.proxy.routes import Route
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge
+from workbench.proxy.websocket_client import WebsocketRefused
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER
 from workbench.wire.speaking import SocketSpeaker, to_json
@@ -35,47 +36,11 @@ HELD: Final = b"held by workbench proxy"
 """The payload of pings that show a waiting client that the connection is alive."""
 MOST_QUEUED: Final = 16 * 1024 * 1024
 """Bytes of messages that may wait after a held one; then the client has to wait with the next."""
-MOST_OF_REFUSAL: Final = 64 * 1024
-"""Bytes to read of a provider's answer if it refuses a websocket."""
-REFUSAL_SECONDS: Final = 5
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 
 _log = logging.getLogger(__name__)
 # No warning if a provider accepts none of the client's protocols: that concerns only those two.
 logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
-
-
-class _Refused(Exception):
-    """Raised if a provider refuses a websocket. It has the provider's answer."""
-
-    def __init__(self, status: int, reason: str, headers: CIMultiDict[str], body: bytes) -> None:
-        super().__init__(status)
-        self.status = status
-        self.reason = reason
-        self.headers = headers
-        self.body = body
-
-
-async def _refuse(_: object, __: object, event: Any) -> None:
-    """Raise an error if a handshake does not open a websocket. aiohttp would follow a redirect with all keys."""
-    response: aiohttp.ClientResponse = event.response
-    if response.status == 101:
-        return
-    body = b""
-    with suppress(aiohttp.ClientError, TimeoutError, OSError):
-        async with asyncio.timeout(REFUSAL_SECONDS):
-            while len(body) < MOST_OF_REFUSAL and (chunk := await response.content.readany()):
-                body += chunk
-    response.close()
-    raise _Refused(response.status, response.reason or "", forwarded_headers(response.headers), body[:MOST_OF_REFUSAL])
-
-
-def websocket_client(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
-    """A client for `pump_websocket` that never follows redirects."""
-    trace = aiohttp.TraceConfig()
-    trace.on_request_redirect.append(_refuse)
-    trace.on_request_end.append(_refuse)
-    return aiohttp.ClientSession(connector=connector, connector_owner=False, trace_configs=[trace], **more)
 
 
 async def pump_websocket(
@@ -101,7 +66,7 @@ async def pump_websocket(
         upstream = await client.ws_connect(
             address, headers=headers, protocols=protocols, max_msg_size=largest, autoping=False, proxy=proxy
         )
-    except _Refused as error:
+    except WebsocketRefused as error:
         reason = safe_reason(error.reason)
         refused = PlainResponse(status=error.status, reason=reason, headers=error.headers)
         refused.content_length = len(error.body)
