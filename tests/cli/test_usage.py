@@ -28,6 +28,7 @@ from workbench.cli.agent_commands import USAGE_DIMENSIONS
 from workbench.cli.arguments import day_argument
 from workbench.config.paths import cache_dir
 from workbench.lab.replay.usage_waste import FILE as WASTE_FILE
+from workbench.usage import other_usage
 from workbench.usage.kept_usage import FILE
 from workbench.usage.usage_table import DIMENSIONS
 
@@ -153,6 +154,28 @@ def test_a_file_that_grows_or_goes_changes_the_figures(call: Call, home: Path) -
     assert call("usage", "--json").json["total"]["requests"] == 4
     path.unlink()
     assert call("usage", "--json").json["total"]["requests"] == 1
+
+
+def test_a_file_that_its_reader_fails_at_is_named_and_the_others_count(
+    call: Call, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = call("usage", "--json").json
+    chat = write_lines(home / ".gemini/tmp/p/chats/session-\x1b1.json", [{"sessionId": "s", "messages": []}])
+
+    def broken_reader(*_: object) -> None:
+        raise AttributeError("no such thing")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(other_usage, "read_conversations", broken_reader)
+        found = call("usage", "--json").json
+        assert found == before | {"broken": [str(chat)]}
+        assert "session-␛1.json: its reader failed (AttributeError)" in call("usage").out
+        shutil.rmtree(home / ".claude")
+        shutil.rmtree(home / ".codex")
+        shutil.rmtree(home / ".cursor")
+        assert "its reader failed" in call("usage").out
+    chat.touch()
+    assert call("usage", "--json").json["broken"] == []
 
 
 @pytest.mark.usefixtures("home")

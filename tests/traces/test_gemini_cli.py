@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -130,6 +132,16 @@ def test_a_line_replaces_the_earlier_one_of_its_id_and_stands_where_that_stood()
 def test_parts_that_are_none_are_carried_and_break_nothing() -> None:
     found = read(said("1", "look"), answered("2", [7], toolCalls=[call("a", None), "x"]))
     assert found[1] == AssistantMessage((OtherPart({"type": "unknown", "value": 7}),), "r1", model=MODEL)
+
+
+@pytest.mark.parametrize("odd", ["x", ["x"], 5, True])
+@pytest.mark.parametrize("key", ["functionCall", "functionResponse", "text"])
+def test_a_part_whose_value_is_of_another_type_does_not_break_a_history_that_is_written_again(
+    key: str, odd: Any
+) -> None:
+    first = answered("1", [{key: odd}, {"text": "look"}])
+    again = [answered("11", [{key: odd}, {"text": "look"}]), said("12", "there")]
+    assert read(first, said("2", "there"), sets(*again), said("3", "go on"))[-1] == UserMessage("go on")
 
 
 def test_times_and_the_title_are_those_of_the_session() -> None:

@@ -7,7 +7,8 @@
                "compactions", "calls", "silent", "unfinished"}],
      "waste": {"sessions", "unread", "tokens", "carried", "cost", "kinds", "tools"},
      "windows": [{"agent", "start", "end", "requests", "tokens", "cost"}],
-     "limits": [{"agent", "minutes", "used_percent", "resets_at", "at"}]}
+     "limits": [{"agent", "minutes", "used_percent", "resets_at", "at"}],
+     "broken": [path]}
 
 where a figure that is not known is null. The row of a session has "title", "agent", "folder", "last_day" and
 "source", too. `--waste` adds "waste"; then the row of a session has "waste" and "waste_cost".
@@ -31,6 +32,7 @@ from workbench.usage.gathering import all_usage
 from workbench.usage.usage_figures import (
     FIGURES,
     UNKNOWN,
+    broken_lines,
     figures_json,
     limit_lines,
     limits_json,
@@ -78,7 +80,7 @@ def run_usage(options: argparse.Namespace) -> int:
     elif found.rows:
         _print_rows(found, is_all=not options.source)
     else:
-        print(_none(options))
+        print(_none(options), *map(printable, broken_lines(sums)), sep="\n")
     return 0
 
 
@@ -147,7 +149,8 @@ def _print_rows(found: _Found, *, is_all: bool) -> None:
     if waste is not None:
         print("\n".join(waste.total_lines(line_width())) + "\n")
     now = time.time_ns() // 1_000_000
-    for line in (*(limit_lines(found.table, now) if is_all else ()), *price_note(found.total.sums)):
+    open_now = limit_lines(found.table, now) if is_all else ()
+    for line in (*open_now, *price_note(found.total.sums), *broken_lines(found.table)):
         print(printable(line))
 
 

@@ -199,7 +199,7 @@ def _stable_parts(content: Mapping[str, Any]) -> list[Any]:
         {key: {name: part[key].get(name) for name in names} if names else part[key]}
         for part in list_in(content, "parts")
         for key, *names in kept
-        if isinstance(part, dict) and part.get(key) and not part.get("thought")
+        if (dict_in(part, key) if names else text_in(part, key)) and not part.get("thought")
     ]
 
 

@@ -35,6 +35,7 @@ class SummedFile(msgspec.Struct, array_like=True, gc=False):
     sessions: list[SessionUse]
     """Without their requests, if `data` has them."""
     sums: list[SessionSums]
+    fault: str = ""
 
     def summed_sessions(self) -> Iterator[SummedSession]:
         """The sessions with their sums."""
@@ -56,22 +57,27 @@ def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *,
         missing = [file for file in files if not _is_known(known[file.path], file)]
         found = dict(zip(missing, _read_files(services, summing, missing, known), strict=True))
         sessions: list[SummedSession] = []
+        broken: dict[str, str] = {}
         for file in files:
             entry = known[file.path]
             read = found[file] if file in found else summed_file(summing, entry) if entry is not None else None
             if read is not None:
                 sessions += read.summed_sessions()
                 kept.keep_file(file.path, read.data)
+                if read.fault:
+                    broken[file.path] = read.fault
         if has_store:
             sessions += summed_file(summing, UsageEntry(FileStamp(0, 0, 0), _stored(services, kept))).summed_sessions()
-        return summing.make_table(sessions)
+        table = summing.make_table(sessions)
+        table.broken = broken
+        return table
 
 
 def summed_file(summing: Summing, entry: UsageEntry, data: bytes = b"") -> SummedFile:
     """What a file reports, with the sums. `data`: the same for the cache; then the requests are left out here."""
     sums = [summing.sum_requests(used, used.requests) for used in entry.sessions]
     sessions = [msgspec.structs.replace(used, requests=[]) for used in entry.sessions] if data else entry.sessions
-    return SummedFile(data, sessions, sums)
+    return SummedFile(data, sessions, sums, entry.fault)
 
 
 def _read_files(
@@ -84,7 +90,7 @@ def _read_files(
 
     def read_one(file: UsageFile) -> SummedFile | None:
         entry = read_usage(file.path, file.agent, file.stamp, known[file.path], session_at)
-        return None if entry is None else summed_file(summing, entry, encoded_entry(entry))
+        return None if entry is None else summed_file(summing, entry, b"" if entry.fault else encoded_entry(entry))
 
     mine, others = _halves(files)
     answer = start_copy(lambda: _ENCODER.encode([read_one(file) for file in others])) if others else None

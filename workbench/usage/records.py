@@ -94,3 +94,5 @@ class UsageEntry(msgspec.Struct, array_like=True):
     position: int = 0
     tail: int = 0
     """A checksum of the bytes before that position."""
+    fault: str = ""
+    """The error that its reader ended with; then the sessions are missing."""

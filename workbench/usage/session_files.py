@@ -66,7 +66,10 @@ def read_usage(
         return None
     from workbench.usage.other_usage import read_other_file  # late: it loads the readers of all formats
 
-    return UsageEntry(stamp, read_other_file(agent, path, session_at))
+    try:
+        return UsageEntry(stamp, read_other_file(agent, path, session_at))
+    except Exception as error:  # a file may hold anything, and the others count all the same
+        return UsageEntry(stamp, [], fault=type(error).__name__)
 
 
 def _found_agent(file: BufferedReader) -> str:

@@ -105,6 +105,11 @@ def limit_lines(found: UsageTable, now: int) -> Iterator[str]:
             yield f"{agent}, {_length(limit.minutes)}: {used} at {when(limit.at)}; resets at {when(limit.resets_at)}"
 
 
+def broken_lines(found: UsageTable) -> list[str]:
+    """The files that are not counted because they broke their reader."""
+    return [f"{AT_LEAST} without {path}: its reader failed ({fault})" for path, fault in found.broken.items()]
+
+
 def _length(minutes: int) -> str:
     if minutes % 1440 == 0:
         return counted(minutes // 1440, "day")
@@ -112,7 +117,7 @@ def _length(minutes: int) -> str:
 
 
 def limits_json(found: UsageTable) -> dict[str, Any]:
-    """All windows of Claude Code, and the last limits that agents recorded."""
+    """All windows of Claude Code, the last limits that agents recorded, and the files that are not counted."""
     return {
         "windows": [
             {
@@ -135,4 +140,5 @@ def limits_json(found: UsageTable) -> dict[str, Any]:
             }
             for agent, limit in found.limits
         ],
+        "broken": [*found.broken],
     }

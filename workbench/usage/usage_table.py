@@ -105,6 +105,8 @@ class UsageTable(msgspec.Struct, array_like=True):
     """Of Claude Code, the earliest first."""
     limits: list[AgentLimit] = []
     """The last ones that were recorded, of each agent."""
+    broken: dict[str, str] = {}
+    """The files that are missing because their reader failed, with its error."""
 
 
 class UsageRow(NamedTuple):

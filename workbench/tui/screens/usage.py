@@ -23,7 +23,15 @@ from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.main_screen_api import MainScreenApi
 from workbench.usage.gathering import all_usage
 from workbench.usage.session_titles import session_titles
-from workbench.usage.usage_figures import FIGURES, UNKNOWN, dollars, limit_lines, price_note, shown_figures
+from workbench.usage.usage_figures import (
+    FIGURES,
+    UNKNOWN,
+    broken_lines,
+    dollars,
+    limit_lines,
+    price_note,
+    shown_figures,
+)
 from workbench.usage.usage_table import (
     DIMENSIONS,
     Dimension,
@@ -202,7 +210,8 @@ class UsageScreen(Finder[str]):
 
     def _notes(self, row: UsageRow) -> Content:
         assert self._table is not None
-        lines = (*limit_lines(self._table, time.time_ns() // 1_000_000), *price_note(row.sums))
+        now = time.time_ns() // 1_000_000
+        lines = (*limit_lines(self._table, now), *price_note(row.sums), *broken_lines(self._table))
         return Content("\n").join(paragraph(line, "$quiet") for line in lines)
 
     def _about_session(self) -> Content:
