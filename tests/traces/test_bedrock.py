@@ -133,3 +133,10 @@ def test_requests_that_a_recorder_of_http_wrote_are_read(file: dict[str, Any]) -
     talk = [body for body in bodies if isinstance(body, UserMessage | AssistantMessage | Usage)]
     assert [type(body) for body in talk] == [UserMessage, AssistantMessage, Usage]
     assert Setting("left out", {"requests that ask no model": 1}) in bodies
+
+
+@pytest.mark.parametrize("odd", [None, "x", 7, ["text"]])
+def test_a_part_of_an_answer_that_is_no_object_is_left_out(odd: Any) -> None:
+    answer = {"output": {"message": {"content": [odd, {"text": "Sunny."}]}}, "usage": {"inputTokens": 5}}
+    bodies = read(interaction(BODY, json.dumps(answer)))
+    assert [body.content for body in bodies if isinstance(body, AssistantMessage)] == ["Sunny."]

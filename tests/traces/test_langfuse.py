@@ -121,3 +121,9 @@ def test_other_conversations_stay_apart_and_what_asked_nothing_is_counted() -> N
     assert [talk(bodies)[0] for bodies in found] == [UserMessage("look"), UserMessage("other")]
     assert SlotContent("system", "system", "judge") in found[1]
     assert Setting("left out", {"GENERATION without an input": 1}) in found[0]
+
+
+def test_requests_of_nothing_but_a_system_prompt_are_read() -> None:
+    [bodies] = read(generation(1, [{"role": "system", "content": "greet"}], "Hello."))
+    assert [body.text for body in bodies if isinstance(body, SlotContent)] == ["greet"]
+    assert [body.content for body in bodies if isinstance(body, AssistantMessage)] == ["Hello."]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
+from copy import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
-from traces.format_samples import SAMPLES, WORDS
-from workbench.config.errors import WrongCall
+from traces.format_samples import SAMPLES, WORDS, JsonLines
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context.planner import plan
 from workbench.context.render import render_request
 from workbench.log.codec import decode_event, encode_event
 from workbench.sources.source import number_events
-from workbench.traces.formats import FORMATS
+from workbench.traces.formats import FORMATS, read_conversations
 from workbench.traces.reading import read_json
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -43,7 +46,7 @@ def _mixed(draw: st.DrawFn, value: Any) -> Any:
 _CALL = {"functionCall": {"id": "c", "name": "ls", "args": {}}}
 _GIVEN = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "x"}}}
 _OLD, _NEW = [{"role": "model", "parts": [_CALL]}, {"role": "user", "parts": [_GIVEN]}], [{"text": "all of it"}]
-LONGER: list[list[Any]] = [
+LONGER: list[list[Any] | dict[str, Any]] = [
     [
         {"type": "profile.bind", "systemPrompt": "be brief"},
         {"type": "llm.tools_snapshot", "hash": "t", "tools": [{"name": "ls"}]},
@@ -103,30 +106,39 @@ LONGER: list[list[Any]] = [
             "content": [{"type": "toolRequest", "id": "c", "toolCall": {"name": "ls"}}],
         },
     ],
-    [
-        {
-            "trajectory": [
-                {"query": [{"role": "user", "content": "a"}], "response": "b"},
-                {"query": [{"role": "user", "content": "omitted"}, {"role": "assistant", "content": "b"}]},
-            ],
-        },
-    ],
+    {
+        "trajectory": [
+            {"query": [{"role": "user", "content": "a"}], "response": "b", "observation": "x"},
+            {"query": [{"role": "user", "content": "omitted"}, {"role": "assistant", "content": "b"}]},
+        ],
+    },
     [
         {"kind": 0, "v": {"requests": [{"message": {"text": "a"}, "response": [{"value": "b"}]}]}},
         {"kind": 2, "k": ["requests", 0, "response"], "i": 0, "v": [{"value": "c"}]},
         {"kind": 1, "k": ["requests", 0, "result"], "v": {"metadata": {"toolCallRounds": [{"response": "d"}]}}},
     ],
+    {
+        "interactions": [
+            {
+                "request": {"url": "model/x", "body": {"messages": [{"role": "user", "content": [{"text": "a"}]}]}},
+                "response": {
+                    "body": {
+                        "output": {"message": {"content": [{"text": "b"}, {"toolUse": {"toolUseId": "c"}}]}},
+                        "usage": {"inputTokens": 7},
+                    }
+                },
+            }
+        ]
+    },
     [
         {
-            "interactions": [
-                {
-                    "request": {"url": "model/x", "body": {"messages": [{"role": "user", "content": [{"text": "a"}]}]}},
-                    "response": {
-                        "body": {"output": {"message": {"content": [{"text": "b"}]}}, "usage": {"inputTokens": 7}}
-                    },
-                }
-            ]
-        }
+            "type": "GENERATION",
+            "traceId": "t",
+            "startTime": "2025-09-30T09:03:59.962Z",
+            "input": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a"}],
+            "output": {"choices": [{"message": {"role": "assistant", "content": "b", "tool_calls": []}}]},
+        },
+        {"type": "TOOL", "traceId": "t", "startTime": "2025-09-30T09:04:00Z", "name": "ls", "input": {}, "output": "x"},
     ],
 ]
 """Sessions of agents whose files change what was before, and others with much in them."""
@@ -153,3 +165,30 @@ def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value
             log = number_events(bodies)
             assert [decode_event(encode_event(event).encode().decode()) for event in log] == log
             assert problems(render_request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []
+
+
+ODD = (None, "x", 5, ["x"])
+
+
+def _with_one_odd_value(value: Any) -> Iterator[Any]:
+    """The same value again and again, each time with something else in one place."""
+    for key, inner in [*value.items()] if isinstance(value, dict) else [*enumerate(value)]:
+        more = _with_one_odd_value(inner) if isinstance(inner, dict | list) else ()
+        for each in (*ODD, *more):
+            other = copy(value)
+            other[key] = each
+            yield other
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, *range(len(LONGER))])
+def test_no_value_of_another_type_breaks_a_reader(name: str | int) -> None:
+    sample = SAMPLES[name] if isinstance(name, str) else LONGER[name]
+    are_lines = isinstance(sample, JsonLines) if isinstance(name, str) else isinstance(sample, list)
+
+    def written(value: Any) -> str:
+        return "\n".join(map(json.dumps, value)) if are_lines else json.dumps(value)
+
+    assert read_conversations("file", written(sample)), "or nothing would be read below"
+    for value in _with_one_odd_value(sample):
+        with suppress(WorkbenchError):
+            read_conversations("file", written(value))

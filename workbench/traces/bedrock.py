@@ -47,10 +47,11 @@ def _tool(value: Any) -> dict[str, Any]:
 
 
 def _blocks(message: Any) -> list[Any]:
-    return [_block(block) for block in list_in(message, "content") if "cachePoint" not in block]
+    blocks = [block for block in list_in(message, "content") if isinstance(block, dict)]
+    return [_block(block) for block in blocks if "cachePoint" not in block]
 
 
-def _block(block: Any) -> Any:
+def _block(block: dict[str, Any]) -> dict[str, Any]:
     if "text" in block:
         return {"type": "text", "text": text_in(block, "text")}
     if used := dict_in(block, "toolUse"):

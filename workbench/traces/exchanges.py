@@ -88,6 +88,8 @@ def thread_conversation(thread: Sequence[Exchange], format_name: str) -> Builder
 def _held(exchange: Exchange) -> Iterator[tuple[str, ...]]:
     """Yield a key for the first message of a request, the first two, and so on. The last key identifies the request."""
     digest = ""
+    if not exchange.names:  # nothing but a system prompt
+        yield (exchange.dialect, digest, exchange.prompt_name)
     for number, name in enumerate(exchange.names, 1):
         digest = content_hash([digest, name])
         yield (exchange.dialect, digest) if number > 1 else (exchange.dialect, digest, exchange.prompt_name)

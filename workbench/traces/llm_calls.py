@@ -196,7 +196,8 @@ def _model_message(value: Any) -> dict[str, Any]:
         return {"role": "assistant", "content": found} if found else {}
     if isinstance(value, dict) and ("content" in value or "tool_calls" in value):
         return {**value, "role": "assistant"}
-    inner = next((each for key in ("message", "messages", "text") if (each := value.get(key))), None) if value else None
+    places = ("message", "messages", "text") if isinstance(value, dict) else ()
+    inner = next((each for key in places if (each := value.get(key))), None)
     return (
         _model_message(inner)
         if inner is not None
