@@ -140,6 +140,33 @@ LONGER: list[list[Any] | dict[str, Any]] = [
         },
         {"type": "TOOL", "traceId": "t", "startTime": "2025-09-30T09:04:00Z", "name": "ls", "input": {}, "output": "x"},
     ],
+    [
+        {"type": "session", "id": "s", "cwd": "/home"},
+        {"type": "message", "message": {"role": "system", "sections": {"cwd": "/a"}, "toolsAdded": [{"name": "ls"}]}},
+        {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "a"}]}},
+        {
+            "type": "message",
+            "message": {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "ls"}], "usage": {}},
+        },
+    ],
+    {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t"},
+        "samples": [
+            {
+                "id": 1,
+                "messages": [{"role": "user", "content": "a"}, {"id": "m", "role": "assistant", "content": "b"}],
+                "events": [
+                    {
+                        "event": "model",
+                        "tools": [{"name": "ls"}],
+                        "output": {"choices": [{"message": {"id": "m"}}], "usage": {"input_tokens": 7}},
+                    }
+                ],
+            }
+        ],
+    },
 ]
 """Sessions of agents whose files change what was before, and others with much in them."""
 

@@ -114,7 +114,8 @@ def _talk(sample: dict[str, Any], model: str) -> Builder:
     builder.says_model(model)
     events = _model_events(sample)
     for tool in list_in(events[0], "tools") if events else []:
-        builder.tool(tool if "function" in tool else {"type": "function", "function": _declared(tool)})
+        is_bare = isinstance(tool, dict) and "function" not in tool
+        builder.tool({"type": "function", "function": _declared(tool)} if is_bare else tool)
     outputs = {
         text_in(dict_in(choice, "message"), "id"): event
         for event in events
@@ -128,8 +129,8 @@ def _talk(sample: dict[str, Any], model: str) -> Builder:
     return builder
 
 
-def _declared(tool: Any) -> dict[str, Any]:
-    return {key: tool[key] for key in ("name", "description", "parameters") if isinstance(tool, dict) and key in tool}
+def _declared(tool: dict[str, Any]) -> dict[str, Any]:
+    return {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
 
 
 def _message(builder: Builder, message: Any, reply: str) -> None:

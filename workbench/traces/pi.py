@@ -170,7 +170,7 @@ class _Reader:
             self.builder.slot("system", json_text(name), text_in(sections, name))
         for tool in list_in(message, "toolsRemoved"):
             self.builder.slot("tools", text_in(tool, "name"), "")
-        for tool in list_in(message, "toolsAdded"):
+        for tool in (each for each in list_in(message, "toolsAdded") if isinstance(each, dict)):
             kept = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
             self.builder.slot("tools", text_in(tool, "name"), json_text({"type": "function", "function": kept}))
 
