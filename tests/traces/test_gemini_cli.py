@@ -88,6 +88,40 @@ def test_calls_thoughts_and_usage_are_events_of_their_own() -> None:
     ]
 
 
+def without_ids(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_ids(each) for each in value]
+    return {k: without_ids(v) for k, v in value.items() if k != "id"} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("as_lines", [True, False])
+def test_messages_and_calls_without_ids_are_all_read(as_lines: bool) -> None:
+    talk = [
+        said("1", "one"),
+        answered("2", "ONE", tokens={"input": 10, "output": 2}),
+        said("3", "two"),
+        answered("4", "", tokens={"input": 20, "output": 2}, toolCalls=[call(n, response(output=n)) for n in "ab"]),
+        said("5", "two"),
+    ]
+    lines = [HEAD, *without_ids(talk)]
+    value = {"sessionId": "s", "messages": without_ids(talk)}
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)) if as_lines else json.dumps(value))
+    assert [body.content for body in bodies if isinstance(body, UserMessage)] == ["one", "two", "two"]
+    assert [body.prompt for body in bodies if isinstance(body, Usage)] == [10, 20]
+    calls = [body.call_id for body in bodies if isinstance(body, ToolCall)]
+    assert [(body.call_id, body.content) for body in bodies if isinstance(body, ToolResult)] == [
+        (calls[0], "a"),
+        (calls[1], "b"),
+    ]
+
+
+def test_a_history_without_ids_that_is_set_again_says_the_same() -> None:
+    talk = without_ids([said("1", "one"), answered("2", "ONE"), said("3", "two")])
+    found = read(*talk, sets(*talk), *without_ids([answered("4", "TWO"), said("5", "three")]))
+    assert [body.content for body in found if isinstance(body, UserMessage)] == ["one", "two", "three"]
+    assert not any(isinstance(body, Override | Compaction) for body in found)
+
+
 def said(name: str, text: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "timestamp": TIME, "type": "user", "content": [{"text": text}], **more}
 

@@ -107,13 +107,15 @@ class _Reader:
         self._lines = lines
         self._newest = {value["id"]: value for value in lines if text_in(value, "id")}
         self._responses = {
-            text_in(response, "id")
+            name
             for value in self._newest.values()
             if text_in(value, "type") == "user"
             for response in parts_with_key(_content(value), "functionResponse")
+            if (name := text_in(response, "id"))
         }
         """The calls whose results are messages of their own."""
         self._read: set[str] = set()
+        """The ids of the messages that were read; one without an id was never read before."""
         self._set: list[NamedContent] = []
         """The messages that were set, until something comes after them: only then they were sent."""
 
@@ -166,13 +168,14 @@ class _Reader:
         """Apply what was set, because a message follows."""
         wanted, self._set = self._set, []
         if wanted:
-            self._read.update(each.name for each in wanted)
+            self._read.update(each.name for each in wanted if each.name)
             if not self._history.mask(wanted):
                 self._history.replace(wanted)
 
     def _message(self, value: dict[str, Any]) -> None:
         name, kind, content = text_in(value, "id"), text_in(value, "type"), _content(value)
-        self._read.add(name)
+        if name:
+            self._read.add(name)
         if kind == "user":
             self._history.add_content(name, content)
         elif kind == "gemini":

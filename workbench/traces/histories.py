@@ -63,7 +63,8 @@ class History:
     def add_events(self, content: dict[str, Any]) -> None:
         """Add the events of a content; the caller calls `record_content` once they are complete."""
         self._contents.add_content(content)
-        self.answered.update(text_in(each, "id") for each in parts_with_key(content, "functionResponse"))
+        given = (text_in(each, "id") for each in parts_with_key(content, "functionResponse"))
+        self.answered.update(filter(None, given))
 
     def record_content(self, name: str, content: dict[str, Any], before: int) -> None:
         """Record that the events after `before` are this content."""

@@ -21,7 +21,7 @@ from workbench.usage.usage_table import UsageTable
 FILE = "usage.db"
 STORED_SESSION = "session "
 """Begins the key of a session in our own store, which has no file."""
-_VERSION = 6
+_VERSION = 7
 """Raise it when a reader finds something else in the same file."""
 # Rows as large as these are written in half the time if the table has a rowid.
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB)"
