@@ -56,6 +56,26 @@ def test_the_lines_of_a_reply_are_one_reply_whose_usage_is_told_once() -> None:
     ]
 
 
+def test_replies_without_any_id_have_their_model_and_their_usage() -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}
+    [bodies] = read_lines(
+        line("user", "look", ""),
+        line("assistant", [call], "", message={"id": None, "model": "claude", "usage": USED}),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}], ""),
+        line("assistant", "Done.", "", message={"model": "claude-2", "usage": USED}),
+    )
+    assert bodies == [
+        UserMessage("look"),
+        Setting("model", "claude"),
+        ToolCall("t1", "Read", "{}", "r1"),
+        Usage("claude", 0, 18, 10, 5, 7),
+        ToolResult("t1", "x", "Read"),
+        Setting("model", "claude-2"),
+        AssistantMessage("Done.", "r2", model="claude-2"),
+        Usage("claude-2", 0, 18, 10, 5, 7),
+    ]
+
+
 def test_results_that_come_before_a_reply_is_over_stand_behind_it_and_its_usage() -> None:
     [bodies] = read_lines(
         line("user", "look"),

@@ -237,7 +237,7 @@ class ClaudeCodeReader:
             self._begin(line)
             self.builder.failure(text_of(content_of(message.content)))
             return
-        reply = message.id or line.uuid
+        reply = message.id or line.uuid or self.builder.next_reply()
         if reply != self._reply:
             self._close()
             self.builder.cleared(self._survey.edits.get(reply, ProviderEdits()))
