@@ -110,6 +110,15 @@ def test_sub_agents_change_nothing_of_the_session(starts: list[list[float]]) -> 
         assert sum(isinstance(body, Request) for body in theirs) == reported
 
 
+def test_a_sub_agent_without_an_id_makes_no_sub_agents_of_other_sessions(tmp_path: Path) -> None:
+    nameless = sub_agent("", "p", 3, nickname="Ada")
+    other = [line(2, "session_meta", id="y", source="cli"), said(3, "user", "another"), report(4, 700)]
+    unknown = sub_agent("b", "", 5)
+    session, agent = read(put(tmp_path, nameless, other, unknown))
+    assert agent.sub_agent == "Ada"
+    assert [each for each in requests(session) if each[0] == "sub-agent"] == [("sub-agent", "", 303)]
+
+
 def test_what_began_as_a_fork_is_not_counted_in_the_session(tmp_path: Path) -> None:
     session, agent = read(put(tmp_path, sub_agent("a", "p", 3, forked_from_id="p")))
     assert session.sub_agents == {"2": "a"}

@@ -28,7 +28,7 @@ _ROLLOUT = "rollout-"
 _HEAD = 65_536
 """Bytes in which a rollout says that it is a sub-agent's, even after its instructions."""
 _LONGEST = 1_000_000
-"""Bytes of the first line, which has the instructions."""
+"""The most bytes of the first line after `_HEAD`."""
 _SIGN = b'"thread_spawn"'
 
 
@@ -70,7 +70,8 @@ def codex_sub_agent_files(path: str, thread: str) -> list[str]:
     threads, found = {thread}, []
     for name in names:
         header = sub_agents_header(os.path.join(folder, name), folder or ".")
-        if started_by(header) in threads:
+        parent = started_by(header)
+        if parent and parent in threads:
             threads.add(text_in(dict_in(header, "payload"), "id"))
             found.append(os.path.join(folder, name))
     return found
