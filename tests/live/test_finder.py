@@ -234,6 +234,17 @@ def test_mini_swe_agents_trajectories_in_this_folder_and_in_places_of_the_users_
     }
 
 
+def test_only_in_claude_codes_folders_a_name_says_that_a_file_is_a_sub_agents(home: Path) -> None:
+    here, runs = home / "here", home / "runs"
+    put(here / "agent-1.traj.json", trajectory("one"))
+    put(runs / "agent-1.traj.json", trajectory("two"))
+    copied = put(home / ".claude/projects/-srv-bakery/agent-2.jsonl", SESSIONS["Claude Code"][1])
+    patterns = [f"{runs}/*.json", f"{copied.parent}/*.jsonl"]
+    sessions = AgentSessionFinder({"HOME": str(home)}, patterns).find_sessions(str(here))
+    assert {each.title for each in sessions if each.agent == "mini-swe-agent"} == {"one", "two"}
+    assert str(copied) not in {each.path for each in sessions}
+
+
 def test_a_title_of_the_agents_own_wins_over_what_was_said(home: Path) -> None:
     path = home / SESSIONS["Claude Code"][0]
     with path.open("a", encoding="utf-8") as file:

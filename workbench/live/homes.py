@@ -27,7 +27,7 @@ class AgentPlaces(Table, frozen=True):
 
 
 SUB_AGENT = "agent-"
-"""How file names of sub-agents begin. Older versions of Claude Code keep them next to the sessions."""
+"""How the names of Claude Code's sub-agents begin. Older versions keep them next to the sessions."""
 
 
 ANY = AgentHome("", "", "", "", "")
@@ -49,9 +49,10 @@ def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) ->
     inside = [(home, f"{escape(here)}/{home.pattern}") for home in HERE if here]
     for home, pattern in [*_patterns(environ, user), *inside, *_more_patterns(user, more)]:
         for path in iglob(pattern, recursive=True):
-            if path not in seen and not os.path.basename(path).startswith(SUB_AGENT):
+            if path not in seen:
                 seen.add(path)
-                yield home, path
+                if home.agent != agent_names.CLAUDE_CODE or not os.path.basename(path).startswith(SUB_AGENT):
+                    yield home, path
 
 
 def _patterns(environ: Mapping[str, str], user: Path) -> Iterator[tuple[AgentHome, str]]:
