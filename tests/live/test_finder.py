@@ -160,6 +160,11 @@ def test_an_agents_own_variable_names_another_home(
     assert str(home / path) not in paths
 
 
+def test_a_variable_with_the_home_of_an_unknown_user_names_no_sessions(home: Path) -> None:
+    sessions = found(home, CLAUDE_CONFIG_DIR="~nobody-has-this-name/x")
+    assert {each.agent for each in sessions} == SESSIONS.keys() - {"Claude Code"}
+
+
 def test_opencodes_sessions_are_numbered_as_its_reader_does(tmp_path: Path) -> None:
     path = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
     path.parent.mkdir(parents=True)

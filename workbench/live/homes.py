@@ -58,7 +58,7 @@ def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) ->
 def _patterns(environ: Mapping[str, str], user: Path) -> Iterator[tuple[AgentHome, str]]:
     for home in agent_homes():
         named = environ.get(home.variable, "")
-        root = Path(named).expanduser() / home.inside if named else user / home.default
+        root = Path(os.path.expanduser(named), home.inside) if named else user / home.default
         yield home, f"{escape(str(root))}/{home.pattern}"
 
 
