@@ -83,6 +83,13 @@ def test_going_back_to_the_first_message_undoes_all_of_it() -> None:
     assert left(*TALK, said("one again", "u3", None)) == ["one again"]
 
 
+def test_where_no_line_continues_another_nobody_went_back() -> None:
+    lines = [{**each, "parentUuid": None} for each in [*TALK, said("three", "u3", None)]]
+    assert left(*lines) == ["one", "1", "two", "2", "three"]
+    again = [said("one", "u1", None), said("one again", "u2", None)]
+    assert left(*again, answered("1", "a1", "u2")) == ["one again", "1"], "one line continues another"
+
+
 def test_calls_side_by_side_are_no_branches() -> None:
     lines = [
         said("look", "u1", None),

@@ -167,6 +167,8 @@ class ClaudeCodeReader:
         """A message that continues the same line as an earlier one replaces it: everything since then is undone."""
         if line.parent is UNSET or line.is_meta or line.is_summary or line.is_sub_agents:
             return
+        if not line.parent and not self._survey.continues:
+            return
         place, name = (line.session, line.parent), line.uuid
         before = self._prompts.get(place)
         if before is not None and before[0] != name:

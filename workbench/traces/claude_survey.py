@@ -28,6 +28,11 @@ class ClaudeSurvey:
         self.has_sub_agents = False
         self._parents: set[str] = set()
 
+    @property
+    def continues(self) -> bool:
+        """Whether any line names the line that it continues. In files that others wrote, none may."""
+        return len(self._parents) > ("" in self._parents)
+
     def add_lines(self, lines: Iterable[SurveyedLine]) -> None:
         names, parents, sessions = self.names, self._parents, self.sessions
         for line in lines:
