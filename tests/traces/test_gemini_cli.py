@@ -230,6 +230,14 @@ def test_the_next_compression_covers_the_one_before_also_when_it_says_the_same()
     assert not any(isinstance(body, Override) for body in bodies)
 
 
+def test_the_message_after_one_without_contents_is_no_summary() -> None:
+    empty = message("3", "user", "")
+    talk = [said("1", "one"), answered("2", "ONE")]
+    found = read(*talk, empty, sets(*talk, said("9", "new")), said("10", "more"))
+    assert found[-2:] == [UserMessage("new"), UserMessage("more")]
+    assert not any(isinstance(body, Compaction) for body in found)
+
+
 def test_going_back_leaves_out_what_was_said_since() -> None:
     bodies = read(*FIRST, said("5", "wrong"), answered("6", "Hm."), {"$rewindTo": "5"}, said("7", "right"))
     assert bodies[-3:] == [

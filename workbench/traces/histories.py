@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
     """What it says, without its name; empty for a summary, which the next one may repeat."""
     first: int
     last: int
-    """Its events."""
+    """Its events; `last` is before `first` if it has none."""
     content: Mapping[str, Any]
 
 
@@ -116,7 +116,7 @@ class History:
         places = self._places(wanted)
         summary = self._summary_in(places)
         kept = {place for place, _ in places}
-        gone = [entry for at, entry in enumerate(self._now) if at not in kept]
+        gone = [entry for at, entry in enumerate(self._now) if at not in kept and entry.last >= entry.first]
         if gone and summary:
             seqs = self._compaction(gone, summary, noted)
         else:
