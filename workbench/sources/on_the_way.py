@@ -61,7 +61,10 @@ class PolicyForecast(NamedTuple):
 def foresee_policy(
     services: Services, events: Sequence[Event], policy: ProxyPolicy | None, now: ProxyPolicy | None
 ) -> PolicyForecast:
-    """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
+    """What a policy would change in requests whose policy is `now`. Raises WrongCall.
+
+    Without a policy: what would change if all requests were sent unchanged from now on.
+    """
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     found = latest_request(events)

@@ -59,9 +59,10 @@ class ClaudeCodeReader:
         self._ends: dict[str, int] = {}
         """The last event of each line."""
         self._newest = ""
-        """The line that came last for the first time."""
+        """The uuid of the latest line that had not come before."""
         self._prompts: dict[tuple[str, str], tuple[str, int]] = {}
-        """By session and line: the user's message that continues it, and the last event before that."""
+        """By session and parent line: the uuid of the user's message that continues that line, and the number of the
+        last event before that message."""
         self._clearable: dict[str, tuple[int, int]] = {}
         """By call, and by line of an attachment: the events that a micro-compaction clears."""
         self._boundary: dict[str, Any] | None = None
