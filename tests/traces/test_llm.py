@@ -20,6 +20,7 @@ from workbench.log.events import (
     TextPart,
     ToolCall,
     ToolResult,
+    Unknown,
     Usage,
     UserMessage,
 )
@@ -143,6 +144,21 @@ def test_a_chain_that_bites_its_tail_ends(log: sqlite3.Connection, tmp_path: Pat
     log.execute("UPDATE messages SET parent_hash = 'm2' WHERE hash = 'm1'")
     log.execute("INSERT INTO threads VALUES ('t', 'A', 'm2', NULL)")
     assert UserMessage("one") in read(tmp_path / "logs.db")
+
+
+@pytest.mark.parametrize(("table", "column"), [("messages", "role"), ("parts", "type"), ("parts", "payload")])
+def test_bytes_in_the_place_of_a_text_break_nothing(
+    table: str, column: str, log: sqlite3.Connection, tmp_path: Path
+) -> None:
+    asked: list[tuple[str, list[tuple[str, str | None, Any]]]] = [
+        ("user", [("text", f"{at}", None)]) for at in range(10)
+    ]
+    chain(log, *asked, ("user", [("text", "odd", None), ("dream", None, None)]))
+    log.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT max(rowid) FROM {table})", (b"\0x",))
+    log.execute("INSERT INTO threads VALUES ('t', 'A', 'm11', NULL)")
+    found = read(tmp_path / "logs.db")
+    assert UserMessage("5") in found
+    assert any(isinstance(body, Unknown) for body in found)
 
 
 def test_responses_of_older_versions(tmp_path: Path) -> None:

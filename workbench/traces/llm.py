@@ -120,7 +120,7 @@ def _thread(tables: Tables, thread: dict[str, Any]) -> Recording:
         planned.append((row, ahead))
     for row, turn in reversed(planned):
         reader.turn(turn)
-        reader.message(row["role"], row["hash"])
+        reader.message(text_in(row, "role"), row["hash"])
         if row["hash"] in turns:
             reader.report(turns[row["hash"]])
     return reader.builder.finish()
@@ -191,7 +191,8 @@ class _Reader:
                     attached = self._attachments(list_in(part, "attachments"))
                     self._result(part, text_in(part, "output"), attached)
                 case _:
-                    self.builder.unknown("part", {"content": {**row, "text": self._text(row, part)}})
+                    known = {column: value for column, value in row.items() if not isinstance(value, bytes)}
+                    self.builder.unknown("part", {"content": {**known, "text": self._text(row, part)}})
         if parts:
             self._add_message(role, content_from(parts))
 
