@@ -21,6 +21,7 @@ from usage.homes import (
     codex_model,
     write_claude,
     write_codex,
+    write_lines,
     write_wasteful,
 )
 from workbench.lab.replay.usage_waste import usage_waste
@@ -29,6 +30,7 @@ from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.usage import ALL
 from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of
 from workbench.tui.widgets.finder import Finder
+from workbench.usage import other_usage
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -60,6 +62,19 @@ async def test_days_come_first_tab_goes_on_and_sessions_are_opened(services: Ser
         await pilot.press("alt+1")  # one of the most expensive
         await until(lambda: pilot.app.screen is screen)
         await until(lambda: "c1.jsonl" in screen.model.state.title)
+
+
+async def test_a_file_that_its_reader_fails_at_is_named(
+    home: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_reader(*_: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr(other_usage, "read_conversations", broken_reader)
+    write_lines(home / ".gemini/tmp/p/chats/session-1.json", [{"sessionId": "s", "messages": []}])
+    async with program(services) as (pilot, screen):
+        await look(pilot, screen, "usage")
+        await seen(pilot, "its reader failed (AttributeError)")
 
 
 async def days_come_first_and_tab_goes_on_to_weeks_models_and_the_others(
