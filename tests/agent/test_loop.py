@@ -8,13 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from agent.test_hooks import Entry
 from support.agents import agent, bodies, said
 from support.requirements import requirement
 from support.validity import problems
 from workbench.agent.calls import CANCELLED
+from workbench.agent.hooks import Hooks
 from workbench.agent.steps import EventAppended, PartStreamed, RequestPlanned
 from workbench.context.render import render_messages
-from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snapshot, ToolCall, ToolResult, Usage
+from workbench.context.stages.normalise import NO_RESULT
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Failure,
+    Setting,
+    Snapshot,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
@@ -161,6 +174,42 @@ async def test_calls_that_are_interrupted_have_a_result_that_says_so(
     last = session.events()[-1].body
     assert isinstance(last, ToolResult)
     assert (last.content, last.is_error) == (CANCELLED, True)
+
+
+@pytest.mark.parametrize("point", ["after_model", "before_tool", "after_tool"])
+async def test_a_call_has_its_result_wherever_a_hook_is_interrupted(
+    session: Session, project: Path, gateway: Gateway, point: str
+) -> None:
+    began = asyncio.Event()
+
+    async def hang(payload: object) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    hooks = Hooks({}, [Entry(point, hang)])
+    task = asyncio.create_task(said(agent(session, project, gateway, means={"hooks": hooks}), "read a.py"))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    last = session.events()[-1].body
+    assert isinstance(last, ToolResult)
+    assert (last.content, last.is_error) == (CANCELLED, True)
+    again = [step async for step in agent(session, project, gateway).turn(None)]
+    assert bodies(again, Failure) == []
+    assert bodies(again, AssistantMessage)[-1].finish == "stop", "asking again works"
+
+
+@pytest.mark.parametrize("message", [None, "go on"])
+async def test_a_call_that_a_killed_program_left_gets_a_result_in_the_next_turn(
+    session: Session, project: Path, gateway: Gateway, message: str | None
+) -> None:
+    session.append(UserMessage("read a.py and b.py"), ToolCall("c1", "read_file", '{"path": "a.py"}', "r1"))
+    session.append(ToolCall("c2", "read_file", '{"path": "b.py"}', "r1"), ToolResult("c1", "print('a')", "read_file"))
+    steps = [step async for step in agent(session, project, gateway).turn(message)]
+    assert bodies(steps, ToolResult)[0] == ToolResult("c2", NO_RESULT, "read_file", True)
+    assert bodies(steps, Failure) == []
+    assert bodies(steps, AssistantMessage)[-1].finish == "stop"
 
 
 @requirement("layers", "turn", "a turn has a limited number of iterations")

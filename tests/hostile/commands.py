@@ -83,6 +83,6 @@ async def _result(command: str, pattern: str, project: Path) -> str:
         toolbox=Toolbox(project), approvals=Approvals(allow=[pattern]), ask=None, report=None
     )
     call = ToolCall("1", "run_command", json.dumps({"command": command}))
-    found = [body async for body in CallRunner(services, no_hook).run_calls([call], {})]
+    found = [body async for body in CallRunner(services, no_hook).run_calls([call])]
     assert isinstance(found[-1], ToolResult)
     return str(found[-1].content)

@@ -140,7 +140,7 @@ async def _no_hook(point: object, payload: object) -> None:
 
 async def _call(calls: CallRunner, tool: str, arguments: dict[str, object]) -> str:
     call = ToolCall("1", tool, json.dumps(arguments))
-    found = [body async for body in calls.run_calls([call], {})]
+    found = [body async for body in calls.run_calls([call])]
     assert isinstance(found[-1], ToolResult)
     return str(found[-1].content)
 

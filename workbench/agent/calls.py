@@ -12,6 +12,7 @@ from workbench.agent.private_git import SnapshotFailed
 from workbench.agent.tools.base import ToolContext
 from workbench.agent.turn_services import TurnServices
 from workbench.config.variables import without_known_keys
+from workbench.context.stages.normalise import NO_RESULT
 from workbench.log.events import Body, Failure, ToolCall, ToolResult
 
 CANCELLED = "[cancelled by the user before it returned]"
@@ -27,13 +28,12 @@ class CallRunner:
         self._hook = hook
         self._snapshot_due = True
 
-    async def run_calls(self, calls: Sequence[ToolCall], left: dict[str, ToolCall]) -> AsyncGenerator[Body, None]:
+    async def run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[Body, None]:
         """Run the calls: reading calls at the same time, others one by one.
 
-        `left` holds the calls without a result. If the run is interrupted, the caller must give each of them one.
+        If the run is interrupted, the caller must give each call without a result a `cancelled_result`.
         """
         toolbox = self._services.toolbox
-        left.update((call.call_id, call) for call in calls)
         together = all(toolbox.kind(call.tool) == "read" for call in calls)
         for wave in [calls] if together else [[call] for call in calls]:
             refused = await asyncio.gather(*map(self._refused, wave))
@@ -43,9 +43,7 @@ class CallRunner:
             tasks = [asyncio.ensure_future(self._run(*each)) for each in zip(wave, refused, strict=True)]
             try:
                 for task in asyncio.as_completed(tasks):
-                    result = await task
-                    left.pop(result.call_id)
-                    yield result
+                    yield await task
             finally:
                 for task in tasks:
                     task.cancel()
@@ -97,3 +95,8 @@ class CallRunner:
 def cancelled_result(call: ToolCall) -> ToolResult:
     """The result of a call that was interrupted."""
     return ToolResult(call.call_id, CANCELLED, call.tool, True)
+
+
+def lost_result(call: ToolCall) -> ToolResult:
+    """The result of a call that was running, or about to run, when the program was killed."""
+    return ToolResult(call.call_id, NO_RESULT, call.tool, True)

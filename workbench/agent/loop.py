@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from workbench.agent import slots
-from workbench.agent.calls import CallRunner, cancelled_result
+from workbench.agent.calls import CallRunner, cancelled_result, lost_result
 from workbench.agent.compaction_runner import BY_HAND, CompactionRunner, PlannedCompaction
 from workbench.agent.hooks import Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
@@ -104,15 +104,19 @@ class Agent:
         return [EventAppended(event) for event in self.append(*bodies)]
 
     async def turn(self, content: Content | None) -> Steps:
-        """Run one turn, from the user's message to the model's answer. Without a message, continue the log."""
+        """Run one turn, from the user's message to the model's answer. Without a message, continue the log.
+
+        Every call gets its result, even if the turn is interrupted or the program was killed in the turn before.
+        """
         self._calls = CallRunner(self._services, self._hook)
+        lost = map(lost_result, self.planner.open_calls())
         try:
             changed, problems = self._slots()
             notes = [Failure("instructions", problem) for problem in problems]
             messages = [] if content is None else [UserMessage(content)]
             if messages:
                 self._session.used_in(work_folder())
-            for step in self._append(*changed, *notes, *messages):
+            for step in self._append(*lost, *changed, *notes, *messages):
                 yield step
             most = self._own.setup.loaded.policy.turn.max_iterations
             for iteration in range(1, most + 1):  # a request and the calls of its answer each time
@@ -130,6 +134,7 @@ class Agent:
                 yield step
         finally:
             self._ask_own()
+            self._append(*map(cancelled_result, self.planner.open_calls()))
 
     def _ask_own(self) -> None:
         """Return to the session's own model and its known window."""
@@ -138,16 +143,11 @@ class Agent:
         self._active = self._own
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
-        """Run the calls of one reply. Every call gets its result, even if the turn is interrupted."""
-        left: dict[str, ToolCall] = {}
-        try:
-            async with aclosing(self._calls.run_calls(calls, left)) as running:
-                async for body in running:
-                    for step in self._append(body):
-                        yield step
-        finally:
-            if left:
-                self._append(*map(cancelled_result, left.values()))
+        """Run the calls of one reply, and append their results."""
+        async with aclosing(self._calls.run_calls(calls)) as running:
+            async for body in running:
+                for step in self._append(body):
+                    yield step
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
         """The slots (prompt, instructions, memory, tools) that have changed, and the problems with their files."""

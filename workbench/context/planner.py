@@ -38,6 +38,7 @@ from workbench.log.events import (
     Revert,
     Setting,
     SlotContent,
+    ToolCall,
     UserMessage,
 )
 from workbench.models.tokens import TokenCounter
@@ -192,6 +193,12 @@ class Planner:
         else:
             self.append_event(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
         return self.plan()
+
+    def open_calls(self) -> list[ToolCall]:
+        """The calls of the newest reply that are sent and have no result yet. While there are any, no request fits."""
+        conversation = self._conversation
+        missing = [conversation.cells[at].event.body for at in conversation.missing(conversation.view())]
+        return [body for body in missing if isinstance(body, ToolCall)]
 
     def set_unattributed(self, tokens: int) -> None:
         """Set the tokens of requests that are not in the log, from their reports."""

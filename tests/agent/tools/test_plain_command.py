@@ -54,7 +54,7 @@ async def run(command: str, allowed: list[str], folder: Path) -> ToolResult:
 
     services: Any = SimpleNamespace(toolbox=Toolbox(folder), approvals=Approvals(allow=allowed), ask=None, report=None)
     call = ToolCall("1", "run_command", json.dumps({"command": command}))
-    found = [body async for body in CallRunner(services, no_hook).run_calls([call], {})]
+    found = [body async for body in CallRunner(services, no_hook).run_calls([call])]
     assert isinstance(found[-1], ToolResult)
     return found[-1]
 
