@@ -13,6 +13,7 @@ from library.test_context import call
 from support.validity import problems
 from workbench.cli.main import main
 from workbench.library.pages import compaction_page
+from workbench.log.events import UserMessage
 from workbench.log.store import Store
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -64,6 +65,32 @@ def test_a_stored_session_goes_on(tmp_path: Path) -> None:
         assert context.plan.messages[-1] == {"role": "user", "content": "and now?"}
     with Store.open() as store:
         assert [info.title for info in store.list()] == ["work"]
+
+
+def test_a_context_goes_on_in_the_original_of_several_sessions_with_its_title() -> None:
+    with workbench.Context(store="work") as context:
+        context.add("go")
+    with Store.open() as store:
+        [original] = [info.id for info in store.list()]
+        fork = store.fork(original).id
+    for store_name, said in (("work", "original"), ("work", "again"), (fork, "fork")):
+        with workbench.Context(store=store_name) as context:
+            context.add(said)
+    with Store.open() as store:
+        assert {info.id for info in store.list()} == {original, fork}
+    for name, texts in ((original, ["go", "original", "again"]), (fork, ["go", "fork"])):
+        with workbench.Context(store=name) as context:
+            assert [item.text for item in context.plan.items] == texts
+
+
+def test_a_title_is_not_taken_for_the_beginning_of_an_id() -> None:
+    with Store.open() as store:
+        other = store.create([UserMessage("mine")], title="other", id="1abc")
+        other.close()
+    with workbench.Context(store="1") as context:
+        assert list(context.plan.items) == []
+    with Store.open() as store:
+        assert {info.title for info in store.list()} == {"1", "other"}
 
 
 def test_replies_after_a_break_are_replies_of_their_own() -> None:

@@ -13,7 +13,6 @@ from workbench.config.folders import WorkFolder
 from workbench.config.foreign_files import is_regular_file
 from workbench.context.setup import LearntWindow, Setup, window_setting
 from workbench.library.setups import ChosenPolicy
-from workbench.log.errors import NotFound
 from workbench.log.events import Body, Event, Setting
 from workbench.log.migrations import APPLICATION_ID
 from workbench.log.session import Session
@@ -24,7 +23,10 @@ class StoredLog:
     """A session of a store, continued if it exists."""
 
     def __init__(self, store: str | os.PathLike[str]) -> None:
-        """`store`: the title or id of a session in the program's own store; or a path, for a file of its own."""
+        """`store`: the title or whole id of a session in the program's own store; or a path, for a file of its own.
+
+        Of several sessions with the title, such as forks, the oldest is continued.
+        """
         if not isinstance(store, str | os.PathLike) or not os.fspath(store):
             raise WrongCall(f"store: expected the title of a session or a path, got {store!r}")
         self._process = os.getpid()
@@ -38,10 +40,10 @@ class StoredLog:
             raise
 
     def _open(self, title: str) -> Session:
-        try:
-            found = self._store.session(title)
-        except NotFound:
+        name = self._store.id_of(title)
+        if name is None:
             return self._store.create(title=title, folder=WorkFolder(os.getcwd()))
+        found = self._store.session(name)
         if not found.writable:
             raise Refused(found.why_read_only)
         return found

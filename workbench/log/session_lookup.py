@@ -53,6 +53,12 @@ def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     raise NotFound(_missing(db, ref))
 
 
+def session_by_name(db: sqlite3.Connection, name: str) -> StoredSession | None:
+    """A session by its whole id or exact title; of several with this title, the one that was made first."""
+    titled = _select(db, "WHERE title = ? ORDER BY key LIMIT 1", without_surrogates(name))
+    return session_by_id(db, name) or next(iter(titled), None)
+
+
 def query_sessions(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
     """The sessions whose title holds the query or whose id begins with it, the last changed first.
 

@@ -143,6 +143,12 @@ class Store:
         found = self._find(ref)
         return self._view(found, self._lock(found.info.id), write=False, on_demand=True)
 
+    def id_of(self, name: str) -> str | None:
+        """The id of the session with exactly this id or title, or of the oldest with the title; None: there is none."""
+        with self._database.read_transaction() as db:
+            found = session_lookup.session_by_name(db, name)
+        return None if found is None else found.info.id
+
     def info(self, ref: str) -> SessionInfo:
         return self._find(ref).info
 
