@@ -103,6 +103,13 @@ async def test_git_does_not_collect_a_snapshot_until_it_is_let_go(repo: Path) ->
     assert len(git(repo, "for-each-ref", snapshots.REFS).splitlines()) == 1
 
 
+async def test_the_newest_are_kept_also_of_those_of_one_second(repo: Path) -> None:
+    commits = [(await taken(repo, str(number))).commit for number in range(5)]
+    for keep in (4, 3, 2, 1):
+        assert await prune_snapshots(repo, keep) == 1
+        assert await kept_snapshots(repo) == set(commits[-keep:])
+
+
 async def test_outside_a_repository_there_is_none(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").mkdir()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
@@ -386,7 +393,9 @@ async def test_which_snapshots_a_repository_still_has(repo: Path, tmp_path: Path
     first, second = await taken(repo), await taken(repo, "again")
     assert await kept_snapshots(repo) == {first.commit, second.commit}
     assert len(await kept_snapshots(repo)) - await prune_snapshots(repo, 1) == 1
-    assert await kept_snapshots(tmp_path / "gone") == await kept_snapshots(tmp_path) == frozenset()
+    for gone in (tmp_path / "gone", tmp_path):
+        assert await kept_snapshots(gone) == frozenset()
+        assert await prune_snapshots(gone, 1) == 0
 
 
 async def test_nothing_is_compared_with_what_is_no_commit(repo: Path) -> None:

@@ -107,6 +107,15 @@ def test_old_ones_are_let_go_and_said_to_be_gone(call: Call, session: str, repo:
     assert "released" not in call("snapshots", session, "--keep", "1").out
 
 
+def test_a_repository_that_is_gone_stops_nothing(call: Call, session: str, repo: Path) -> None:
+    gone = [Snapshot("0" * 40, str(repo.with_name(name)), "before write_file") for name in ("a repo", "z repo")]
+    with Store.open() as store, store.session(session) as written:
+        written.append(*gone)
+    found = call("snapshots", session, "--keep", "1", "--json").json
+    assert found["let_go"] == 1
+    assert [each["kept"] for each in found["snapshots"]] == [False, True, False, False]
+
+
 def test_a_session_that_is_written_elsewhere_is_left_alone(call: Call, session: str, repo: Path) -> None:
     with Store.open() as store, store.session(session):
         outcome = call("restore", session, "--yes")

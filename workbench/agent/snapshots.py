@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -67,7 +68,7 @@ async def take_snapshot(root: Path, why: str = "", *, keep: bool = True) -> Snap
         git, found, folder = opened
         taken = await _record(git, found, folder, why)
         if keep:
-            await git.output_of("update-ref", f"{REFS}/{taken.commit}", taken.commit)
+            await git.output_of("update-ref", f"{REFS}/{time.time_ns():020}-{taken.commit}", taken.commit)
         return taken
 
 
@@ -231,17 +232,33 @@ def _is_blocked(root: Path, path: str) -> bool:
 
 async def kept_snapshots(root: Path) -> frozenset[str]:
     """The commits of the snapshots that a repository still has; none if the repository is gone."""
-    try:
-        status, output, _ = await Git(root)("for-each-ref", "--format=%(objectname)", REFS)
-    except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
-    return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
+    return frozenset(commit for _, commit in await _newest_refs(Git(root)))
 
 
 async def prune_snapshots(root: Path, keep: int) -> int:
-    """Release all but the newest `keep` snapshots of a repository and return how many. Git collects them later."""
+    """Release all but the newest `keep` snapshots of a repository and return how many; 0 if the repository is gone.
+
+    Git collects them later.
+    """
     git = Git(root)
-    names = (await git.output_of("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
-    old = names[keep:]
-    await git.output_of("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())
+    refs = await _newest_refs(git)
+    commits = list(dict.fromkeys(commit for _, commit in refs))
+    old = frozenset(commits[keep:])
+    if old:
+        orders = "".join(f"delete {name}\n" for name, commit in refs if commit in old)
+        await git.output_of("update-ref", "--stdin", stdin=orders.encode())
     return len(old)
+
+
+async def _newest_refs(git: Git) -> list[tuple[str, str]]:
+    """The refs of the snapshots, the newest first, with their commits; none if the repository is gone.
+
+    A commit has its time in whole seconds; within a second the nanoseconds in the name of the ref decide.
+    """
+    order = ("--sort=-refname", "--sort=-committerdate")
+    try:
+        status, output, _ = await git("for-each-ref", *order, "--format=%(refname) %(objectname)", REFS)
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # git is not installed, or the folder is gone
+    pairs = (line.split(" ") for line in os.fsdecode(output).splitlines())
+    return [(name, commit) for name, commit in pairs] if status == 0 else []
