@@ -361,7 +361,7 @@ async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path)
         await restore_snapshot(Snapshot("--output=x", str(repo)))
     with pytest.raises(SnapshotFailed, match="the state from before is kept as"):
         await restore_snapshot(Snapshot("0" * 40, str(repo)))
-    with pytest.raises(SnapshotFailed, match="no longer a git repository"):
+    with pytest.raises(SnapshotFailed, match="finds no repository here any more, or is not installed"):
         await restore_snapshot(Snapshot("0" * 40, str(tmp_path / "gone")))
 
 

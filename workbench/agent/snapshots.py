@@ -153,7 +153,7 @@ async def present_snapshot(snapshot: Snapshot, why: str, *, keep: bool = True) -
 
 
 def _gone(snapshot: Snapshot) -> SnapshotFailed:
-    return SnapshotFailed(f"{snapshot.root}: no longer a git repository")
+    return SnapshotFailed(f"{snapshot.root}: git finds no repository here any more, or is not installed")
 
 
 def _check(snapshot: Snapshot) -> None:
