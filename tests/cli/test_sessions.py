@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import sqlite3
 import sys
 import unicodedata
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,8 +19,10 @@ from proxy.secrets import KINDS
 from support.calls import Call
 from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
+from workbench.config.paths import data_dir
 from workbench.log.codec import encode_event
 from workbench.log.events import OverrideAction, Setting, SlotContent, UserMessage
+from workbench.log.store import FILE_NAME, Store
 from workbench.proxy.redaction import MASK
 from workbench.session.reports import write_export
 from workbench.sources.services import Services
@@ -143,6 +148,38 @@ def test_several_conversations_become_several_sessions(call: Call, tmp_path: Pat
     [chosen] = call("import", f"{path}#2", "--json").json["sessions"]
     assert chosen["title"] == "two.jsonl#2"
     assert call("plan", path).err.endswith(f'choose one, as in {path}#1; the last are 2 "b", 1 "a"\n')
+
+
+def conversations(path: Path, number: int) -> Path:
+    """A file of so many conversations."""
+    path.write_text("".join(f'{{"messages": [{{"role": "user", "content": "{at}"}}]}}\n' for at in range(number)))
+    return path
+
+
+def test_an_import_of_many_conversations_keeps_few_files_open(call: Call, tmp_path: Path) -> None:
+    path, (soft, hard) = conversations(tmp_path / "many.jsonl", 80), resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(path) as file:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (file.fileno() + 60, hard))
+    try:
+        made = call("import", path, "--json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(made.json["sessions"]) == 80
+    with Services() as services:
+        assert not any(services.store.session(each["id"]).why_read_only for each in made.json["sessions"][:3])
+
+
+def test_an_import_that_fails_halfway_leaves_nothing_behind(call: Call, tmp_path: Path) -> None:
+    path = conversations(tmp_path / "three.jsonl", 3)
+    with Store.open():
+        pass
+    with closing(sqlite3.connect(data_dir() / FILE_NAME)) as db:
+        db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON sessions WHEN (SELECT count(*) FROM sessions) = 2 "
+            "BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    assert call("import", path).code != 0
+    assert call("sessions", "--json").json["sessions"] == []
 
 
 def test_sessions_are_listed_renamed_forked_searched_and_deleted(call: Call, transcript: Path) -> None:

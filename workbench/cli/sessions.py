@@ -34,7 +34,7 @@ from workbench.traces.tables import Tables
 def run_import(options: argparse.Namespace) -> int:
     """Create sessions from a file: an exported log, or a transcript."""
     with Services() as services, collector_paused():
-        found = [_described(session) for session in _imported(services, options)]
+        found = _imported(services, options)
     if options.json:
         print_json({"sessions": found})
     else:
@@ -43,7 +43,7 @@ def run_import(options: argparse.Namespace) -> int:
     return 0
 
 
-def _imported(services: Services, options: argparse.Namespace) -> list[Session]:
+def _imported(services: Services, options: argparse.Namespace) -> list[dict[str, Any]]:
     if split_ref(options.file)[1] is not None:
         return _import_messages(services.store, options.file, [services.source(options.file).events], options)
     name, content = read_file(options.file)
@@ -54,28 +54,32 @@ def _imported(services: Services, options: argparse.Namespace) -> list[Session]:
     return [_import_log(services.store, name, content)]
 
 
-def _import_log(store: Store, name: str, text: str) -> Session:
+def _import_log(store: Store, name: str, text: str) -> dict[str, Any]:
     refused: list[str] = []
-    made = store.import_events([*harmless_lines(text.split("\n"), refused)], name)
-    if refused:
-        failure = not_applied(refused)
-        made.append(failure)
-        print(printable(f"· {failure.message}"), file=sys.stderr)
-    return made
+    with store.import_events([*harmless_lines(text.split("\n"), refused)], name) as made:
+        if refused:
+            failure = not_applied(refused)
+            made.append(failure)
+            print(printable(f"· {failure.message}"), file=sys.stderr)
+        return _described(made)
 
 
-def _import_messages(store: Store, name: str, logs: list[list[Event]], options: argparse.Namespace) -> list[Session]:
-    """Store conversations. All were read before the first is stored, so that a bad one leaves nothing behind."""
+def _import_messages(
+    store: Store, name: str, logs: list[list[Event]], options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Store conversations, all or none."""
     title = options.title or Path(name).name
-    made = []
-    for number, log in enumerate(logs, 1):
-        # After the log: its compactions refer to events by their position.
-        more = [Setting("model", options.model)] if options.model else []
-        titles = (event.body for event in log if isinstance(event.body, Setting) and event.body.key == "title")
-        if options.title or not any(titles):
-            more.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
-        made.append(store.create_from(log, *more))
-    return made
+    found = []
+    with store.in_one_transaction():
+        for number, log in enumerate(logs, 1):
+            # After the log: its compactions refer to events by their position.
+            more = [Setting("model", options.model)] if options.model else []
+            titles = (event.body for event in log if isinstance(event.body, Setting) and event.body.key == "title")
+            if options.title or not any(titles):
+                more.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
+            with store.create_from(log, *more) as made:  # closed at once: each keeps a file open
+                found.append(_described(made))
+    return found
 
 
 def _described(session: Session) -> dict[str, Any]:
