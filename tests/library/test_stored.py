@@ -121,6 +121,13 @@ def test_a_path_is_a_store_of_its_own(tmp_path: Path) -> None:
         assert ordinary.list() == []
 
 
+def test_a_store_without_sessions_is_refused_in_words(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "empty.db"):
+        pass
+    with pytest.raises(workbench.WorkbenchError, match=r"empty\.db: this store has no sessions"):
+        workbench.open(tmp_path / "empty.db")
+
+
 def test_a_transcript_of_another_agent_opens(talk: Path) -> None:
     session = workbench.open(talk)
     assert [request.number for request in session.requests] == [1, 2]

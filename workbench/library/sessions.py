@@ -229,7 +229,10 @@ def open_logged_session(session: str | os.PathLike[str]) -> LoggedSession:
     try:
         if is_store(session):
             services.store = Store.open(Path(session))
-            return LoggedSession(services, services.source(services.store.list(limit=1)[0].id))
+            newest = services.store.list(limit=1)
+            if not newest:
+                raise WrongCall(f"{os.fspath(session)}: this store has no sessions")
+            return LoggedSession(services, services.source(newest[0].id))
         return LoggedSession(services, services.source(os.fspath(session)))
     except BaseException:
         services.__exit__()
