@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import workbench
 from support.calls import Call
+from workbench.library.stored_logs import is_store
 from workbench.log.errors import ReadOnly, StoreError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -62,6 +64,19 @@ def test_it_is_listed_searched_and_read(theirs: Path) -> None:
             store.create()
     assert [file.name for file in theirs.parent.iterdir() if file.is_file()] == ["workbench.db"]
     assert theirs.read_bytes() == before
+
+
+def test_the_library_opens_it(theirs: Path) -> None:
+    path = theirs.with_name("runs.db")
+    with workbench.Context(store=path) as context:
+        context.add("hello there")
+        with workbench.open(path) as session:
+            assert session.plan().items[0].text == "hello there", "also while it is still being made"
+    assert is_store(path)
+    assert [file.name for file in path.parent.iterdir() if file.is_file()] == ["runs.db"]
+    give_away(path)
+    with workbench.open(path) as session:
+        assert session.plan().items[0].text == "hello there"
 
 
 def test_while_its_owner_writes_it_what_is_in_its_log_is_read_too(theirs: Path) -> None:

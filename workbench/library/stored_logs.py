@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.folders import WorkFolder
-from workbench.config.foreign_files import is_regular_file
 from workbench.context.setup import LearntWindow, Setup, window_setting
 from workbench.library.setups import ChosenPolicy
 from workbench.log.events import Body, Event, Setting
-from workbench.log.migrations import APPLICATION_ID
+from workbench.log.migrations import is_our_file
 from workbench.log.session import Session
 from workbench.log.store import Store
 
@@ -62,10 +60,7 @@ class StoredLog:
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a file of sessions that a context or the program made."""
     try:
-        if not is_regular_file(path):
-            return False
-        with closing(sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)) as db:
-            return bool(db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+        return is_our_file(Path(os.path.realpath(path)))  # where SQLite has its other files, too
     except (sqlite3.Error, OSError, ValueError):
         return False
 

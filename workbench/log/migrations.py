@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,8 @@ from workbench.log.errors import RECOVER, StoreError, damaged
 from workbench.log.pages import MAGIC
 
 APPLICATION_ID: Final = 0x574B4248  # "WKBH"; distinguishes our file from other SQLite files
+_HEADER: Final = 100
+"""The bytes of the header of an SQLite file."""
 
 
 def _first(db: sqlite3.Connection) -> None:
@@ -79,19 +82,30 @@ STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders]
 def check_file(path: Path) -> None:
     """Refuse a file that is not ours or too new, by its first bytes, before SQLite touches it."""
     with open_regular_file(path) as file:
-        head = file.read(100)
+        head = file.read(_HEADER)
     if not head:
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:  # SQLite would remove it
             raise damaged(f"{path} is empty, but not its write-ahead log")
         return
-    application = int.from_bytes(head[68:72], "big")
     if not head.startswith(MAGIC):
         raise StoreError(f"{path} is not a Workbench database; if it was one, {RECOVER}")
     # 0: the first step may still be in the write-ahead log alone; `migrate` checks again.
-    if application not in (0, APPLICATION_ID):
+    if _application_in(head) not in (0, APPLICATION_ID):
         raise StoreError(f"{path} is not a Workbench database")
     _refuse_newer(path, int.from_bytes(head[60:64], "big"))
+
+
+def is_our_file(path: Path) -> bool:
+    """Whether a file is one of ours, found without writing anything next to it. Raises what reading raises."""
+    with open_regular_file(path) as file:
+        head = file.read(_HEADER)
+    application = _application_in(head) if head.startswith(MAGIC) else None
+    if application == 0 and path.with_name(path.name + "-shm").exists():
+        # It may be new and still open; then the first step is in the write-ahead log alone, and that has its index.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            application = db.execute("PRAGMA application_id").fetchone()[0]
+    return application == APPLICATION_ID
 
 
 def check_content(db: sqlite3.Connection, path: Path) -> None:
@@ -132,6 +146,11 @@ def version_of(db: sqlite3.Connection) -> int:
     """How many steps the file has had."""
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     return version
+
+
+def _application_in(head: bytes) -> int:
+    """The application that the header of an SQLite file names."""
+    return int.from_bytes(head[68:72], "big")
 
 
 def _refuse_newer(path: Path, version: int) -> None:
