@@ -229,6 +229,21 @@ async def test_a_model_without_tools_is_offered_none_and_the_next_turn_has_them_
     assert first == second
 
 
+async def test_a_guessed_window_ends_with_the_turn_also_where_another_model_answers(
+    session: Session, tmp_path: Path
+) -> None:
+    for at in range(20):
+        session.append(UserMessage(f"question {at}"), AssistantMessage("word " * 500, f"r{at}"))
+    script = {"first": [{"fault": "context 50"}] + [{"fault": "status 503"}] * 3, "second": [{"reply": "here I am"}]}
+    async with stage(session, tmp_path, script) as on:
+        steps = await on.say("hello")
+        [first, guessed, second] = plans(steps)
+        assert (first, second) == (("first", 100_000), ("second", 64_000))
+        assert guessed[1] < 100_000
+        assert on.agent.compactions.compactor.setup is on.agent.setup
+        assert on.agent.setup.info.window == 100_000
+
+
 async def test_a_limit_that_a_fallback_names_is_learnt_for_it_alone(session: Session, tmp_path: Path) -> None:
     script = {"first": [{"fault": "status 401"}], "second": [{"fault": "context 20000"}, {"reply": "b"}]}
     async with stage(session, tmp_path, script) as on:

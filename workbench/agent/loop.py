@@ -138,7 +138,7 @@ class Agent:
 
     def _ask_own(self) -> None:
         """Return to the session's own model and its known window."""
-        if self._active.guessed:
+        if self.compactions.compactor.setup is not self._own.setup:  # a window was guessed
             self.compactions.compactor = self._compactor(self._own.setup)
         self._active = self._own
 
