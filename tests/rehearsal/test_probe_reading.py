@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.judged import LINES, summary_without, usual_work
 from workbench.judge.context_text import joined_blocks
 from workbench.judge.grading import grade_by_rule
-from workbench.judge.requests import framed_context, framed_questions
+from workbench.judge.requests import GradedItem, framed_context, framed_questions, grading_message
 from workbench.judge.rule_probes import probes_by_rule
 from workbench.judge.values import Probe
 from workbench.rehearsal.probe_reading import UNKNOWN, ProbeReader, answer_to_probes
@@ -78,3 +79,23 @@ def test_it_recognises_the_requests_by_their_frames_alone() -> None:
     asked = CheckedRequest((CheckedMessage("user", message),))
     assert answer_to_probes(asked) == "1: The pool holds 48 connections per worker."
     assert answer_to_probes(CheckedRequest((CheckedMessage("user", "read a.txt"),))) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "grade"),
+    [
+        ("No", "No", "right"),
+        ("No", "No, it is not.", "right"),
+        ("no", "I do not know", "wrong"),
+        ("by `k`", "By *k*.", "right"),
+        ("48", "148", "wrong"),
+        ("是", "答案是。", "right"),
+    ],
+)
+def test_an_answer_without_long_words_is_right_if_it_has_the_expected_ones(
+    expected: str, answer: str, grade: str
+) -> None:
+    message = grading_message([GradedItem("is it so?", expected, answer)])
+    graded_answer = answer_to_probes(CheckedRequest((CheckedMessage("user", message),)))
+    assert graded_answer is not None
+    assert graded_answer.startswith(f"1: {grade}, ")
