@@ -22,12 +22,13 @@ def run_serve(options: argparse.Namespace) -> int:
     if options.source:
         with Services() as services:
             services.source(options.source)
-    if not is_loopback(options.host):
-        warning = "anyone who has the address that follows can type here, and run what you allow, without encryption"
-        print(f"workbench: {printable(options.host)} is no loopback address: {warning}", file=sys.stderr)
     from workbench.cli.web import WebPage  # late: it takes a third of a second, and needs the extra
 
     with _listening(options.host, options.port) as listening:
+        if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
+            warning = "anyone who has the address that follows can type here, and run what you allow"
+            warning = f"{printable(options.host)} is no loopback address: {warning}, without encryption"
+            print(f"workbench: {warning}", file=sys.stderr)
         WebPage(visit_command(options.source or ""), options.host, listening).serve()
     return 0
 
@@ -35,14 +36,6 @@ def run_serve(options: argparse.Namespace) -> int:
 def visit_command(source: str) -> list[str]:
     """The command to start for each visit. -P: import no modules from the current folder; its files are not ours."""
     return [sys.executable, "-P", "-m", "workbench.cli.web_process", *(["open", source] if source else [])]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _listening(host: str, port: int) -> socket.socket:

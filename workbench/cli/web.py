@@ -52,15 +52,15 @@ class WebPage(Server):
 
     def __init__(self, command: Sequence[str], host: str, listening: socket.socket) -> None:
         """`listening`: the open socket; `host`: its name in the address."""
-        port = int(listening.getsockname()[1])
-        self._any = host in EVERY
-        name = socket.gethostname() if self._any else f"[{host}]" if ":" in host else host
+        bound, port = listening.getsockname()[:2]
+        self._any = bound in EVERY
+        name = _name_in_address(socket.gethostname() if self._any else host, bound)
         page = str(files("workbench") / "cli" / "page")
         super().__init__("", name, port, "workbench", f"http://{name}:{port}", templates_path=page)
         self._words = command
         self._listening = listening
         self._token = secrets.token_urlsafe(24)
-        self._cookie = f"workbench-{port}"  # cookies do not depend on the port
+        self._cookie = f"workbench-{port}"  # a browser sends a host's cookies to all its ports
         self._hosts = {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
         self._open: set[web.WebSocketResponse] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -135,18 +135,27 @@ class WebPage(Server):
 
     def _is_ours(self, request: web.Request) -> bool:
         """Whether a request is for our host, from our page, and has the token."""
-        origin = request.headers.get("Origin")
-        if not self._any and request.host not in self._hosts:
+        origin, host = request.headers.get("Origin"), request.host.lower()
+        if not self._any and host not in self._hosts:
             return False
-        if origin is not None and _server_of(origin) != request.host:
+        if origin is not None and _server_of(origin) != host:
             return False
         given = request.query.get("token") or request.cookies.get(self._cookie, "")
         return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token.encode())
 
 
+def _name_in_address(host: str, bound: str) -> str:
+    """A host as browsers write it in an address; `bound` is the IP that it stands for."""
+    try:
+        socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+    except OSError:  # it is a name
+        return host.lower()
+    return f"[{bound}]" if ":" in bound else bound
+
+
 def _server_of(origin: str) -> str | None:
     """The host and port of a page's origin; None if it is no URL."""
     try:
-        return urlsplit(origin).netloc
+        return urlsplit(origin).netloc.lower()
     except ValueError:
         return None
