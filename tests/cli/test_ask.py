@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import io
 import json
 import os
 import re
@@ -48,6 +49,14 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     assert "stand-in without AI" in outcome.out
     assert outcome.out.splitlines()[0] == "I read a.py.", "what follows the calls is on a line of its own"
     assert "· read_file" in outcome.err
+
+
+def test_bytes_that_are_no_utf_8_in_a_message_are_replaced(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = io.TextIOWrapper(io.BytesIO(b"read a.py, \xe9"), encoding="utf-8", errors="strict")
+    monkeypatch.setattr("sys.stdin", typed)
+    outcome = call("ask", "-", "--json")
+    assert outcome.code == 0
+    assert "read a.py, \N{REPLACEMENT CHARACTER}" in outcome.out
 
 
 @requirement(

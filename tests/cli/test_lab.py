@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import sys
@@ -37,6 +38,17 @@ def test_a_table_has_a_row_per_policy(transcript: Path, capsys: pytest.CaptureFi
     rows = [line.split()[0] for line in shown.splitlines()[3:10]]
     assert rows == ["recorded", "workbench", "codex", "layers", "sliding", "window", "confirm"]
     assert "5 requests" in shown
+
+
+def test_a_list_of_files_may_have_names_that_are_no_utf_8(
+    transcript: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = os.fsencode(transcript.parent) + b"/caf\xe9.json"
+    os.link(transcript, odd)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(odd + b"\n"), encoding="utf-8", errors="strict"))
+    assert main(["lab", "-", "--policy", "layers", "--json"]) == 0
+    [source] = json.loads(capsys.readouterr().out)["sources"]
+    assert source["requests"] == 5
 
 
 def test_json_has_the_figures_the_misses_and_the_sums(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from workbench.cli.options import options_of
 from workbench.cli.printing import StepPrinter, print_all, print_events, print_for_people
 from workbench.config import signals
 from workbench.config.errors import WrongCall
-from workbench.config.text import printable
+from workbench.config.text import printable, without_surrogates
 from workbench.log.events import AssistantMessage, Body, Content, Failure, Setting, ToolCall, Usage
 from workbench.session import opening
 from workbench.session.connection import TurnConnection
@@ -34,7 +34,7 @@ LONGEST = 16 * 1024 * 1024
 
 def run_ask(arguments: argparse.Namespace) -> int:
     """Run one turn and print the answer as it streams in."""
-    message = _typed() if arguments.message == "-" else arguments.message
+    message = without_surrogates(_typed() if arguments.message == "-" else arguments.message)
     if not message.strip():
         raise WrongCall("ask: expected a message, got nothing")
     options = options_of(arguments)
