@@ -12,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -21,7 +22,9 @@ from proxy.test_websockets import serving
 from support.waiting import GIVE_UP
 from workbench.cli.main import main
 from workbench.config.errors import WrongCall
+from workbench.config.system import ENDING
 from workbench.log.store import Store
+from workbench.proxy.launch import Launch
 from workbench.proxy.routes import ProxySettings, Upstreams
 
 
@@ -66,6 +69,25 @@ def test_a_command_is_started_with_the_right_settings_and_ends_it(capfd: pytest.
     assert "rehearsal model" in out
     with Store.open() as store:
         assert [info.folder for info in store.list()] == [os.getcwd()]
+
+
+async def test_a_signal_while_the_recorder_writes_what_an_agent_asked_is_no_error() -> None:
+    from workbench.cli.proxy import _with
+
+    loop, handled, problems = asyncio.get_running_loop(), asyncio.Event(), list[Any]()
+    loop.set_exception_handler(lambda _, problem: problems.append(problem))
+    before = [(each, signal.signal(each, lambda *_: None)) for each in (*ENDING, signal.SIGINT, signal.SIGUSR1)]
+    try:
+        assert await _with(Launch("python", (sys.executable, "-c", ""), {}), asyncio.Event()) == 0
+        loop.add_signal_handler(signal.SIGUSR1, handled.set)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGUSR1)  # the loop handles them in this order
+        await handled.wait()
+    finally:
+        for each, handler in before:
+            loop.remove_signal_handler(each)
+            signal.signal(each, handler)
+    assert problems == []
 
 
 def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -214,13 +214,18 @@ async def _with(agent: Launch, stopped: asyncio.Event) -> int:
         process = await asyncio.create_subprocess_exec(*agent.command, env={**os.environ, **agent.environment})
     except OSError as error:
         raise WrongCall(f"{agent.command[0]}: cannot be started: {error.strerror or error}") from error
+
+    def end_agent() -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended, and what it asked is still being recorded
+            process.terminate()
+
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the agent, too
         for each in ending_signals():
-            loop.add_signal_handler(each, process.terminate)
+            loop.add_signal_handler(each, end_agent)
         if stopped.is_set():
-            process.terminate()
-    with at_quit(process.terminate):
+            end_agent()
+    with at_quit(end_agent):
         code = await process.wait()
     return code if code >= 0 else 128 - code
