@@ -72,6 +72,16 @@ def test_a_tool_that_fails_answers_with_an_error_of_its_own() -> None:
     assert called(gone=1)["isError"] is called(broken=1)["isError"] is True
 
 
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_the_longest_message_that_is_allowed_is_read(ending: bytes) -> None:
+    message = json.dumps(request("ping")).encode()
+    [answer] = told(message.ljust(MOST_BYTES) + ending)
+    assert answer["result"] == {}
+    [answer, after] = told(message.ljust(MOST_BYTES + 1) + b"\n", request("ping", 2))
+    assert answer["error"]["message"] == "expected a message of at most 1,000,000 bytes"
+    assert after["id"] == 2
+
+
 def test_what_cannot_be_answered_gets_an_error_and_the_next_message_is_answered() -> None:
     long = b'{"id": 5, "method": "ping", "x": "' + b"x" * MOST_BYTES * 2 + b'"}\n'
     deep = b"[" * 100_000 + b"\n"

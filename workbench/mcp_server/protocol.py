@@ -14,10 +14,11 @@ from typing import Any, BinaryIO, NamedTuple
 from workbench.config.errors import WorkbenchError
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The versions of the protocol, the newest first. They do not differ in what is used here."""
+"""The versions of the protocol, the newest first. They do not differ in what is used here, except that 2025-03-26
+allows batches, which are refused."""
 VERSION_OF_RPC = "2.0"
 MOST_BYTES = 1_000_000
-"""The longest message that is read."""
+"""The longest message that is read, without the end of its line."""
 PARSE_ERROR, BAD_REQUEST, NO_METHOD, BAD_PARAMETERS = -32700, -32600, -32601, -32602
 
 
@@ -72,7 +73,7 @@ class McpService:
         """Answer the messages of a stream until it ends."""
         while line := incoming.readline(MOST_BYTES + 1):
             answer: dict[str, Any] | None = None
-            if len(line) > MOST_BYTES:
+            if len(line) > MOST_BYTES and not line.endswith(b"\n"):
                 while not line.endswith(b"\n") and (line := incoming.readline(MOST_BYTES)):
                     pass  # the rest of this message
                 answer = _failed(None, PARSE_ERROR, f"expected a message of at most {MOST_BYTES:,} bytes")
