@@ -152,6 +152,12 @@ async def test_the_time_asked_for_has_a_limit(use: Use) -> None:
     assert outcome == ToolOutcome("timeout: expected a number up to 10, got 11", True)
 
 
+def test_the_model_is_told_the_time_that_it_gets_unasked(root: Path) -> None:
+    limits = ToolLimits(command_seconds=120, max_command_seconds=10)
+    [tool] = [each["function"] for each in Toolbox(root, limits=limits).definitions() if "timeout" in str(each)]
+    assert tool["parameters"]["properties"]["timeout"]["description"] == "seconds, default 10"
+
+
 def test_the_users_shell_is_used_where_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/bin/bash")
     assert user_shell() == "/bin/bash"

@@ -24,9 +24,10 @@ _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 
 def command_tool(places: AllowedFolders, limits: ToolLimits, pass_env: Sequence[str] = ()) -> Tool:
     """The tool for one project. `pass_env`: variables that commands may see although their names look like keys."""
+    default = min(limits.command_seconds, limits.max_command_seconds)
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        seconds = arguments.get("timeout", min(limits.command_seconds, limits.max_command_seconds))
+        seconds = arguments.get("timeout", default)
         return await _run(arguments["command"], places, seconds, limits, context, without_keys(pass_env))
 
     return Tool(
@@ -40,7 +41,7 @@ def command_tool(places: AllowedFolders, limits: ToolLimits, pass_env: Sequence[
                 "type": "integer",
                 "minimum": 1,
                 "maximum": limits.max_command_seconds,
-                "description": f"seconds, default {limits.command_seconds:g}",
+                "description": f"seconds, default {default:g}",
             },
         ),
         run,
