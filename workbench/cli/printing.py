@@ -135,12 +135,13 @@ def print_all(step: TurnStep) -> None:
     if isinstance(step, EventAppended):
         print_events(step)
     else:
-        print_plain_json(_passing(step), indent=None)
+        print_plain_json(_unlogged_step_json(step), indent=None)
 
 
-def _passing(
+def _unlogged_step_json(
     step: RequestPlanned | PartStreamed | WaitingToRetry | ModelSwitched | CompactionRunning,
 ) -> dict[str, Any]:
+    """A step that is not in the log, as JSON."""
     match step:
         case RequestPlanned(plan, iteration):
             return {
@@ -160,10 +161,10 @@ def _passing(
         case CompactionRunning(progress):
             return {"step": "summarising", **progress._asdict()}
         case PartStreamed(part):
-            return _part(part)
+            return _reply_part_json(part)
 
 
-def _part(part: ReplyPart) -> dict[str, Any]:
+def _reply_part_json(part: ReplyPart) -> dict[str, Any]:
     match part:
         case TextPiece(text):
             return {"step": "text", "text": text}
