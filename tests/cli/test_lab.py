@@ -16,8 +16,10 @@ import pytest
 from support.port_sessions import MASKED, write_port_session
 from support.talk import words
 from workbench.cli.main import main
-from workbench.lab.running.tasks import TaskOutcome
+from workbench.cli.summaries import _failed
+from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.running.workers import run_all
+from workbench.lab.values import LabCompaction, PolicyRun, SourceRun
 
 
 @pytest.fixture
@@ -49,6 +51,21 @@ def test_a_list_of_files_may_have_names_that_are_no_utf_8(
     assert main(["lab", "-", "--policy", "layers", "--json"]) == 0
     [source] = json.loads(capsys.readouterr().out)["sources"]
     assert source["requests"] == 5
+
+
+@pytest.mark.parametrize(
+    ("made", "failed"),
+    [
+        ([], False),
+        ([("digest", "model: it is gone")], True),
+        ([("digest", "model: it is gone"), ("m", "")], False),
+        ([("digest", "")], False),
+    ],
+)
+def test_a_model_failed_where_it_wrote_none_of_the_summaries(made: list[tuple[str, str]], failed: bool) -> None:
+    compactions = tuple(LabCompaction(1, 9, 3, 0, None, *each) for each in made)
+    run = PolicyRun("window", 9, (), compactions, (), 0, 0, 0, None, 0)
+    assert _failed(TaskOutcome(LabTask("talk.json", ()), (SourceRun("talk.json", "m", 1, [run]),))) is failed
 
 
 def test_json_has_the_figures_the_misses_and_the_sums(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
