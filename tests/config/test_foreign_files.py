@@ -152,11 +152,10 @@ def test_the_limit_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 ALLOWED = {
     ("config/foreign_files.py", "os.open"): "the one way",
-    ("config/foreign_files.py", "os.fdopen"): "the one way",
     ("config/writing.py", "open"): "writes",
     ("config/writing.py", "os.open"): "writes",
     ("config/variables.py", "Path('/proc/self/stat').read_text"): "the system's own",
-    ("library/stored_logs.py", "sqlite3.connect"): "checked to be a regular file first",
+    ("log/migrations.py", "sqlite3.connect"): "whose head was read by open_regular_file",
     ("config/processes.py", "Path(f'/proc/{pid}/stat').read_bytes"): "the system's own",
     ("config/system.py", "open"): "the system's own, in /proc",
     ("config/system.py", "os.open"): "a folder, or a lock of ours",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.config.foreign_files import read_regular_file
 from workbench.log.errors import ReadOnly
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -176,3 +178,45 @@ def test_processes_may_make_the_file_at_the_same_time(path: Path, python: Start)
 
 def test_a_forked_child_does_not_let_go_for_its_parent(python: Start) -> None:
     assert python(FORK).communicate()[0] == "False\n"
+
+
+def _opened_twice(path: Path) -> None:
+    Store.open(path).close()
+
+
+def _read(path: Path) -> None:
+    read_regular_file(path)
+
+
+@pytest.mark.parametrize("look", [_opened_twice, _read])
+def test_what_is_written_after_the_file_was_looked_at_is_seen_by_others(
+    path: Path, python: Callable[..., subprocess.Popen[str]], look: Callable[[Path], None]
+) -> None:
+    """To close a descriptor of the file would take SQLite's locks away; then others remove the log that we write."""
+    others = f"{START}Store.open(Path(sys.argv[1])).close()"
+    with Store.open(path) as store:
+        session = store.create([UserMessage("one")], id="s")
+        for text in ("two", "three"):
+            look(path)
+            assert python(others).wait() == 0
+            session.append(UserMessage(text))
+        reader = python(
+            f"{START}print(Store.open(Path(sys.argv[1])).session('s', write=False).events()[-1].body.content)"
+        )
+        assert reader.communicate()[0] == "three\n"
+
+
+def test_no_descriptor_stays_open_when_the_last_store_is_closed(path: Path) -> None:
+    def of_the_file() -> int:
+        names = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
+        return sum(os.path.realpath(name) == str(path.resolve()) for name in names)
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not list descriptors")
+    with Store.open(path):
+        with Store.open(path):
+            read_regular_file(path)
+        assert of_the_file() > 1
+    assert of_the_file() == 0
+    read_regular_file(path)
+    assert of_the_file() == 0

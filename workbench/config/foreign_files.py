@@ -12,8 +12,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from io import BufferedReader, BytesIO
+from io import BufferedReader, BytesIO, FileIO
 from typing import BinaryIO
+
+from workbench.config.database_files import close_descriptor
 
 Place = str | os.PathLike[str]
 
@@ -58,10 +60,20 @@ def open_regular_file(path: Place, *, inside: Place | None = None, follow_links:
     descriptor = os.open(path, flags)
     try:
         _refuse_other_kinds(path, os.fstat(descriptor))
-        return os.fdopen(descriptor, "rb")
+        return BufferedReader(_Descriptor(descriptor, closefd=False))
     except BaseException:
-        os.close(descriptor)
+        close_descriptor(descriptor)
         raise
+
+
+class _Descriptor(FileIO):
+    """A descriptor that may be of a database which is open here."""
+
+    def close(self) -> None:
+        if not self.closed:
+            descriptor = self.fileno()
+            super().close()
+            close_descriptor(descriptor)
 
 
 def read_regular_file(

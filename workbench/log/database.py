@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from workbench.config.database_files import hold_database_file
 from workbench.config.writing import make_private_file
 from workbench.log import migrations
 from workbench.log.errors import RECOVER, StoreError
@@ -49,7 +50,12 @@ class Database:
                     migrations.check_file(path)  # before its rights are changed
                 make_private_file(path)
             migrations.check_file(path)
-            self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
+            self._release = hold_database_file(path)
+            try:
+                self._db = _connect(path, _how_to_read(path) if self.read_only else "mode=rwc")
+            except BaseException:
+                self._release()
+                raise
             try:
                 migrations.check_content(self._db, path)
                 if self.read_only:
@@ -57,7 +63,7 @@ class Database:
                 else:
                     self._prepare()
             except BaseException:
-                self._db.close()
+                self.close()
                 raise
 
     def _prepare(self) -> None:
@@ -113,6 +119,7 @@ class Database:
         """Close the file; closing twice does no harm."""
         with self.lock, self.errors_in_words():
             self._db.close()
+            self._release()
 
     @contextlib.contextmanager
     def errors_in_words(self) -> Iterator[None]:
