@@ -34,7 +34,7 @@ from workbench.log.store import Store
 from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
 from workbench.proxy.records import HeldRecord
 from workbench.proxy.redaction import redacted
-from workbench.proxy.unpacking import read_body
+from workbench.proxy.unpacking import read_body, unpack_answer
 from workbench.sources.source import as_source, number_events
 from workbench.tui.compaction.descriptions import entry_figures
 
@@ -104,6 +104,23 @@ def test_an_answer_that_was_cut_says_so_and_what_the_agent_kept_of_it_is_the_sam
     told = [body for body in recording.bodies() if isinstance(body, AssistantMessage)]
     assert [(body.content, body.finish) for body in told] == [("I see tw", "broken"), ("o", "stop")]
     assert not any(isinstance(body, Override) for body in recording.bodies())
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+def test_a_call_with_a_number_that_json_cannot_hold_is_stored(recording: Recording, number: str) -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "ls"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"partial_json": f'{{"b": {number}}}'}},
+    ]
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    answer = unpack_answer("anthropic", stream, {"Content-Type": "text/event-stream"})
+    recording.pass_through(MESSAGES, claude(user("look")), answer)
+    recording.pass_through(
+        MESSAGES, claude(user("look"), called("c1", b=number), result("c1", "a")), answered(said("o"))
+    )
+    assert [body.arguments for body in recording.bodies() if isinstance(body, ToolCall)] == [f'{{"b": "{number}"}}']
+    assert [body.content for body in recording.bodies() if isinstance(body, AssistantMessage)] == ["o"]
 
 
 def test_what_is_asked_beside_the_conversation_is_named_and_attached(recording: Recording) -> None:

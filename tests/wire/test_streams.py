@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +99,21 @@ def test_a_character_that_comes_in_two_halves_is_one() -> None:
     start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
     events = [start, *(delta(0, "text_delta", "text", half) for half in halves)]
     assert from_stream("anthropic", stream(*events))["content"][0]["text"] == "😀"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('{"b": 1e999, "c": [-1e999, 0.5]}', {"b": "1e999", "c": ["-1e999", 0.5]}),
+        ('{"b": NaN, "c": -Infinity}', {"b": "NaN", "c": "-Infinity"}),
+        ('{"b": 1', '{"b": 1'),
+        ("", {}),
+    ],
+)
+def test_the_input_of_a_call_has_only_values_that_json_can_hold(written: str, expected: Any) -> None:
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "name": "ls"}}
+    events = [start, delta(0, "input_json_delta", "partial_json", written)]
+    assert from_stream("anthropic", stream(*events))["content"][0]["input"] == expected
 
 
 def test_what_is_nested_too_deeply_to_be_read_is_nothing() -> None:

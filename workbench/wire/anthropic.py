@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,6 +41,7 @@ from workbench.wire.values import (
     content_of,
     dict_in,
     json_text,
+    json_value,
     list_in,
     number_in,
     parsed,
@@ -309,6 +309,6 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def _input(written: str) -> Any:
     try:
-        return json.loads(written or "{}")
+        return json_value(written or "{}")
     except (ValueError, RecursionError):
         return written

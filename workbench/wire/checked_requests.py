@@ -20,6 +20,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.wire.answers import WrittenCall
+from workbench.wire.values import json_value
 
 Json = Mapping[str, Any]
 
@@ -163,7 +164,7 @@ def schema_in(body: Json, *keys: str) -> Json | None:
 def input_of(call: WrittenCall) -> object:
     """The arguments of a call as a value. Text that is not JSON is put into an object."""
     try:
-        return json.loads(call.arguments or "{}")
+        return json_value(call.arguments or "{}")
     except (ValueError, RecursionError):
         return {"arguments": call.arguments}
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from workbench.config.text import without_surrogates
+from workbench.wire.values import json_value
 
 
 def stream_events(text: bytes) -> Iterator[dict[str, Any]]:
@@ -33,15 +32,9 @@ def parsed_json(text: str | bytes) -> Any:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
     try:
-        # Accepts half a surrogate pair and what other programs write. A number that a float cannot hold stays text.
-        return json.loads(text, parse_float=_finite, parse_constant=str)
+        return json_value(text)  # accepts half a surrogate pair and what other programs write
     except (ValueError, RecursionError):
         return None
-
-
-def _finite(digits: str) -> float | str:
-    number = float(digits)
-    return number if math.isfinite(number) else digits
 
 
 def piece_index(piece: Any) -> Any:

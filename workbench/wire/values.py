@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +11,8 @@ from workbench.config.text import without_surrogates
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
 
 _TEXTS = ("text", "input_text", "output_text")
-_WRITER = json.JSONEncoder(ensure_ascii=False)
+_WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_WRITER_OF_ANY_NUMBER = json.JSONEncoder(ensure_ascii=False)
 
 
 def text_in(value: Any, key: str) -> str:
@@ -57,22 +59,44 @@ def parsed(value: Any) -> Any:
     """Decode a value that may be JSON text. Text that is not JSON is returned unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
-            return json.loads(value)
+            return json_value(value)
         except (ValueError, RecursionError):
             return value
     return value
 
 
+def json_value(text: str | bytes) -> Any:
+    """Decode JSON as other programs write it: a number that JSON or a float cannot hold becomes its text.
+
+    Raises ValueError or RecursionError if the text is not JSON.
+    """
+    return json.loads(text, parse_float=_float_or_digits, parse_constant=str)
+
+
+def _float_or_digits(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
 def json_text(value: Any) -> str:
     """A value as JSON text that can be stored. A text is not encoded, because the model wrote it that way."""
-    return without_surrogates(value if isinstance(value, str) else _WRITER.encode(value))
+    return without_surrogates(value if isinstance(value, str) else _storable(value)[1])
 
 
 def cleaned(value: Any) -> Any:
     """A JSON value that can be stored; the same object if it already can."""
-    written = _WRITER.encode(value)
+    value, written = _storable(value)
     stored = without_surrogates(written)
     return value if stored is written else json.loads(stored)
+
+
+def _storable(value: Any) -> tuple[Any, str]:
+    """A value and its JSON, in which NaN and Infinity have become text."""
+    try:
+        return value, _WRITER.encode(value)
+    except ValueError:
+        value = json_value(_WRITER_OF_ANY_NUMBER.encode(value))
+        return value, _WRITER.encode(value)
 
 
 def part_of(value: Any) -> Part:
