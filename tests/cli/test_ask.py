@@ -59,6 +59,19 @@ def test_bytes_that_are_no_utf_8_in_a_message_are_replaced(call: Call, monkeypat
     assert "read a.py, \N{REPLACEMENT CHARACTER}" in outcome.out
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+def test_a_folder_whose_name_is_not_text_can_be_worked_in(
+    call: Call, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert call("ask", "hello").code == 0
+    [session] = call("sessions", "--here", "--json").json["sessions"]
+    assert session["folder"] == f"{project}/caf\ufffd"
+    assert call("ask", "--session", session["id"], "and again").code == 0
+
+
 @requirement(
     "confirm", "shown", "after each answer a line shows used tokens, window, percentage and the answer's tokens"
 )

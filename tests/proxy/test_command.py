@@ -90,6 +90,19 @@ async def test_a_signal_while_the_recorder_writes_what_an_agent_asked_is_no_erro
     assert problems == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+def test_a_command_is_recorded_in_a_folder_whose_name_is_not_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert main(["proxy", "--to", "rehearsal", "--", sys.executable, "-c", CLIENT]) == 3
+    assert capfd.readouterr().err == ""
+    with Store.open() as store:
+        assert [info.folder for info in store.list()] == [f"{tmp_path}/caf\ufffd"]
+
+
 def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["proxy", "--to", "rehearsal", "--", "no-such-agent"]) == 2
     assert capfd.readouterr().err == "workbench: no-such-agent: cannot be started: No such file or directory\n"

@@ -88,6 +88,15 @@ def test_the_folder_of_a_session_is_the_one_that_the_prompt_names(recording: Rec
     assert [info.folder for info in recording.store.list()] == ["/srv/bakery"]
 
 
+def test_a_folder_whose_name_is_not_text_belongs_to_a_session_all_the_same(recording: Recording) -> None:
+    prompt = "You are an agent.\nWorking directory: /srv/caf\udce9\n"
+    recording.pass_through(MESSAGES, claude(user("look"), system=prompt), answered(said("done")))
+    recording.pass_through(
+        MESSAGES, claude(user("look"), said("done"), user("and?"), system=prompt), answered(said("no"))
+    )
+    assert [(info.folder, info.title) for info in recording.store.list()] == [("/srv/caf\ufffd", "look")]
+
+
 def test_a_request_that_is_sent_again_is_another_request_and_no_other_message(recording: Recording) -> None:
     asked = recording.send(MESSAGES, claude(user("look")))
     recording.answer(asked, {"error": {"message": "slow down"}}, 429)

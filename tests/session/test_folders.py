@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,3 +177,19 @@ async def test_folder_and_branch_are_told(services: Services, go: Go, monkeypatc
     go("shop")
     async with opened(services, said) as on:
         assert (on.folder, on.branch) == ("~/shop, begun in ~/bakery", "shop-branch")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+async def test_a_folder_whose_name_is_not_text_has_sessions_like_any_other(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("one")).play(monkeypatch)
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bread = await say(services, "bread")
+    assert session_id(first(services)) == bread
+    assert [info.folder for info in services.store.list(folder=str(folder))] == [f"{tmp_path}/caf\ufffd"]
+    async with opened(services, bread) as on:
+        assert on.folder == "~/caf\ufffd"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.config.foreign_files import open_regular_file
+from workbench.config.text import without_surrogates
 
 _MOST = 4096
 """Bytes to read of `.git` and `HEAD`; each is one line."""
@@ -23,6 +24,11 @@ class WorkFolder(NamedTuple):
     """Empty for a session made from a file."""
     branch: str = ""
     """A short commit where no branch is checked out; empty without git."""
+
+    @property
+    def storable(self) -> WorkFolder:
+        """As a store has it: a path that is not UTF-8 has lone surrogates, which no database takes."""
+        return WorkFolder(*map(without_surrogates, self))
 
 
 def work_folder() -> WorkFolder:

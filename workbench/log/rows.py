@@ -38,7 +38,7 @@ def insert_session(
     made = db.execute(
         "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at, folder, branch,"
         " unused) VALUES(?, '', '', ?, ?, 0, ?, ?, ?, ?, ?)",
-        (name, at, at, *(origin or (None, None)), *folder, unused),
+        (name, at, at, *(origin or (None, None)), *folder.storable, unused),
     )
     assert made.lastrowid is not None  # SQLite has one for every row it inserts
     return made.lastrowid

@@ -113,11 +113,12 @@ class Session:
 
     def used_in(self, folder: WorkFolder) -> None:
         """The user writes here. A session without a folder belongs to this one from now on."""
-        self.folder = self.folder or folder.path
+        path, branch = folder.storable
+        self.folder = self.folder or path
         with self._database.write_transaction() as db:
             db.execute(
                 "UPDATE sessions SET folder = ?, branch = ?, unused = 0 WHERE key = ?",
-                (self.folder, folder.branch, self._key),
+                (self.folder, branch, self._key),
             )
 
     def keep_draft(self, draft: Draft) -> bool:

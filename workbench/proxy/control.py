@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.folders import work_folder
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import data_dir
 from workbench.config.processes import MOST_PID, is_same_process, process_start
@@ -173,7 +174,7 @@ class NotReached(WorkbenchError):
 def registered_proxy(control: str, agent: str = "") -> Iterator[None]:
     """Register a proxy while it runs. If its file cannot be written, the proxy runs without control from outside."""
     path = data_dir() / FOLDER / f"{os.getpid()}.json"
-    found = RunningProxy(os.getpid(), process_start(os.getpid()), control, agent, os.getcwd())
+    found = RunningProxy(os.getpid(), process_start(os.getpid()), control, agent, work_folder().storable.path)
     with suppress(OSError):
         replace_file(path, msgspec.json.encode(found))
     try:

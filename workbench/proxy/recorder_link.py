@@ -126,7 +126,7 @@ def in_process(
     journal = Journal(journals)
     settings = tuple((each.key, each.value) for each in first)
     options = RecorderOptions(
-        *(str(journal.all), journal.folder.name, client, folder.path, folder.branch, settings),
+        *(str(journal.all), journal.folder.name, client, *folder.storable, settings),
         store=str(store) if store is not None else "",
         otlp=otlp,
     )

@@ -270,7 +270,7 @@ class CurrentSession:
         status = figures.status_figures(opened, shown.plan)
         self._updates.change_state(
             title=opened.name,
-            folder=_folder(opened, here.path),
+            folder=_folder(opened, here.storable.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(self.travel.view(opened) or shown),
