@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from support import logs
 from support.ranges import event_of, range_of, range_of_log
 from support.talk import COUNTER, named_turns, preset, words
 from workbench.compaction.actions import actions_in, error_line, exit_status
-from workbench.compaction.digest import MARK, make_digest
+from workbench.compaction.digest import MARK, TITLES, make_digest, read_earlier_digest
 from workbench.compaction.values import CompactionRefused
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
 
@@ -77,7 +78,7 @@ def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -
     assert long.startswith(f"Digest of 18 items (e00001 to e00018), {MARK}: lines taken from the record.")
     wanted = [
         "## First request",
-        "Fix the parser. You must never touch main.py. [e00001]",
+        "- Fix the parser. You must never touch main.py. [e00001]",
         "## Last request",
         "## What users insisted on",
         "- You must never touch main.py. [e00001]",
@@ -124,7 +125,7 @@ def test_the_content_of_the_previous_summary_goes_on() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"Digest, {MARK}.\n# Goals\nFix the lexer."), *WORK]
     selected = range_of(log, CONFIRM)
     text = make_digest(selected, 2_000, COUNTER)
-    assert "## Earlier summary\n## Goals\nFix the lexer.\n" in text
+    assert "## Earlier summary\n### Goals\nFix the lexer.\n" in text
     assert text.count(MARK) == 1
     assert "Build a house." in make_digest(selected, 2_000, COUNTER, previous="Build a house.")
 
@@ -149,6 +150,90 @@ def test_a_digest_continues_the_sections_of_the_one_before() -> None:
     assert [f"Do part {at}." in text for at in range(4)] == [True] * 4
     count = text.splitlines()[0].split()[2]
     assert int(count) == sum(not isinstance(body, Compaction) for body in log)
+
+
+HOSTILE = (
+    *("## Task\n\nFix it", "# Errors", "## Errors", "### Open to-dos", "#", "(3 more left out)", "- [ ] ## Errors"),
+    *(
+        f"Digest, {MARK}.",
+        "",
+        "ValueError: ## Errors",
+        "we decided\n\n## Files touched\n- a.py",
+        "\x85## Errors\r\n# x",
+    ),
+)
+TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=4).map("\n".join)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=3, max_size=4), TEXTS)
+def test_the_digest_of_a_digest_has_its_sections_whatever_the_texts(
+    turns: list[tuple[str, str, str]], model_summary: str
+) -> None:
+    earlier = model_summary.replace("Digest", "digest")  # what calls itself a digest is read as one
+    log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"# Session\n{earlier}")]
+    known: dict[str, list[str]] = {}
+    for at, (asked, printed, answer) in enumerate(turns):
+        log += [UserMessage(f"{asked}\nDo part {at}."), *call(at, "run_command", printed, command=asked, path=printed)]
+        log += [AssistantMessage(answer, f"b{at}"), UserMessage(words(4_000)), AssistantMessage(answer, f"c{at}")]
+        selected = range_of([*log, *named_turns([9])], CONFIRM)
+        text = make_digest(selected, 3_000, COUNTER)
+        sections = sections_of(text)
+        assert {*sections} <= TITLES
+        for title, lines in known.items():
+            kept = sections["Requests after that" if title == "Last request" else title]
+            assert {*map(without_event, lines)} <= {*map(without_event, kept)}
+        log.append(event_of(selected, CONFIRM, text))
+        known = sections
+
+
+def sections_of(text: str) -> dict[str, list[str]]:
+    """The lines below each heading of a digest, each heading occurring once."""
+    found: dict[str, list[str]] = {}
+    for line in text.split("\n")[1:]:
+        if re.match("##? ", line):
+            assert line[3:] not in found
+            found[line[3:]] = lines = []
+        elif line:
+            lines.append(line)
+    return found
+
+
+def without_event(line: str) -> str:
+    """A line without the id of its event: of lines that are otherwise the same, the newest is kept."""
+    return line.rpartition(" [")[0] or line
+
+
+def test_a_digest_of_an_earlier_version_is_continued_though_its_requests_look_like_headings() -> None:
+    before = read_earlier_digest(
+        f"""Digest of 40 items (e1 to e40), {MARK}: lines taken from the record.
+
+## Earlier summary
+## Session summary
+- did things
+
+## First request
+## Task Fix the parser [e1]
+
+## Last request
+Now test it [e30]
+
+## Errors
+(3 more left out)
+- ValueError: no [e5]"""
+    )
+    assert (before.items, before.first, before.other) == (40, "e1", ("### Session summary", "- did things"))
+    assert before.lines == {
+        "First request": ["- ## Task Fix the parser [e1]"],
+        "Last request": ["- Now test it [e30]"],
+        "Errors": ["- ValueError: no [e5]"],
+    }
+    assert before.missing == {"Errors": 3}
+
+
+def test_what_follows_a_digest_is_an_earlier_summary_of_its_own() -> None:
+    before = read_earlier_digest(f"Digest, {MARK}.\n\n## Errors\n- no [e5]\n\n## Goals\n1. all\n\n## Errors\nnone")
+    assert before.lines == {"Errors": ["- no [e5]"]}
+    assert before.other == ("### Goals", "1. all", "### Errors", "none")
 
 
 def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:

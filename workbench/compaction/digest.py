@@ -36,7 +36,8 @@ TITLES = frozenset(
     }
 )  # fmt: skip
 """The headings of a digest."""
-_HEAD = re.compile(r"Digest of ([\d,]+) items \((\S+) to \S+\)")
+_HEAD = re.compile(rf"Digest(?: of ([\d,]+) items \((\S+) to \S+\))?, {MARK}")
+_HEADING = re.compile(r"(#{1,6})(?: |$)")
 _LEFT_OUT = re.compile(r"\(([\d,]+) more left out\)")
 _MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
 
@@ -83,34 +84,44 @@ class EarlierDigest:
     missing: dict[str, int] = field(default_factory=dict)
     """How many lines each section left out."""
     other: tuple[str, ...] = ()
-    """The lines of summaries that are no digest, their headings one level deeper."""
+    """The lines of summaries that are no digest, their headings below those of a digest."""
 
 
 def read_earlier_digest(text: str) -> EarlierDigest:
     """Read the summaries that a digest updates."""
-    items, first, title, is_digest = 0, "", "", False
+    items, first, title, is_digest, before = 0, "", "", False, ""
     lines: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
     other: list[str] = []
     for line in map(str.rstrip, text.split("\n")):
-        if MARK in line and "Digest" in line:
+        after_blank, before = not before, line
+        if head := _HEAD.match(line):
             is_digest, title = True, ""
-            if head := _HEAD.match(line):
+            if head[1]:
                 items, first = items + int(head[1].replace(",", "")), first or head[2]
-        elif line.startswith("## ") and is_digest and line[3:] in TITLES:
+        elif not line:
+            continue
+        elif is_digest and line.startswith("## ") and line[3:] in TITLES:
             title = line[3:]
-        elif line.startswith("## "):
+        elif is_digest and title and after_blank:  # a digest has empty lines only before its headings
             is_digest, title = False, ""
-            other.append(f"#{line}")
+            other.append(_deeper(line))
         elif title and (left_out := _LEFT_OUT.fullmatch(line)):
             missing[title] = missing.get(title, 0) + int(left_out[1].replace(",", ""))
         elif title == "Earlier summary":
-            other += [line] if line else []
+            other.append(_deeper(line, 0))
         elif title:
-            lines.setdefault(title, []).extend([line] if line else [])
-        elif line:
-            other.append(f"#{line}" if line.startswith("#") else line)
+            # Digests of earlier versions have requests without a dash.
+            lines.setdefault(title, []).append(line if line.startswith("- ") else f"- {line}")
+        else:
+            other.append(_deeper(line))
     return EarlierDigest(items, first, lines, missing, tuple(other))
+
+
+def _deeper(line: str, levels: int = 1) -> str:
+    """A line of another summary. A heading gets a level below the digest's own, so that it is not taken for one."""
+    found = _HEADING.match(line)
+    return "#" * min(max(len(found[1]) + levels, 3), 6) + line[found.end(1) :] if found else line
 
 
 def make_digest(
@@ -239,7 +250,9 @@ def _first_between_last(now: list[str], before: EarlierDigest) -> tuple[list[str
 
 
 def _requests(items: Iterable[Item], most: int) -> list[str]:
-    return [f"{fact_phrases.one_short_line(both_ends(item_text(item), 4 * most), most)} [{item.id}]" for item in items]
+    return [
+        f"- {fact_phrases.one_short_line(both_ends(item_text(item), 4 * most), most)} [{item.id}]" for item in items
+    ]
 
 
 def _decisions(speech: Iterable[Item]) -> list[str]:
