@@ -57,6 +57,7 @@ def test_values_that_look_like_keys_are_left_out_under_any_name() -> None:
 def test_an_address_with_a_password_is_left_out_but_not_that_of_a_proxy() -> None:
     environ = {
         "DATABASE_URL": "postgres://u:secret@host/db",
+        "CELERY_BROKER_URL": "redis://:secret@host:6379/0",
         "HTTPS_PROXY": "http://u:secret@host:3128",
         "SITE": "https://a.b/c",
     }

@@ -27,7 +27,7 @@ _NAME = re.compile(
     r"|SECRET_KEY_BASE)|\w(APIKEYS?|AIKEY|_PWD))(_(\d+|OLD|NEW|PREVIOUS|BACKUP|PROD|DEV|TEST|STAGING|LIVE))*$"
 )
 _VALUE = re.compile(KEY_SHAPES)
-_HOLDS_KEY = re.compile(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]+:[^/\s@]+@")
+_HOLDS_KEY = re.compile(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]*:[^/\s@]+@")
 """A key alone, in a header or in JSON, or an address with a password."""
 _SHORTEST = 8
 """Shorter values are not keys; removing them would only mangle the text."""
