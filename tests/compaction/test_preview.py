@@ -235,3 +235,24 @@ def test_the_line_about_facts_counts_as_the_list_of_them_does(
         counts = [int(each) for each in names.split(", ") if each.isdigit()]
         assert len([each for each in names.split(", ") if not each.isdigit()]) + sum(counts) == len(lost)
     assert (f"{unlisted:,} lesser fact" in said) == bool(unlisted)
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost", "forgotten", "unlisted", "expected"),
+    [
+        (0, 0, 0, 0, "none found in what is summarised"),
+        (0, 0, 1, 0, "none found in what is summarised; loses 1 fact of the previous summary"),
+        (0, 0, 0, 1, "loses 1 lesser fact"),
+        (0, 0, 2, 3, "loses 3 lesser facts; loses 2 facts of the previous summary"),
+        (1, 0, 0, 0, "keeps the only one"),
+        (2, 0, 0, 0, "keeps all 2"),
+        (2, 0, 0, 1, "keeps all 2, loses 1 lesser fact"),
+        (1, 1, 0, 2, "keeps 1 of 2, loses 1: a.py; 2 lesser facts besides"),
+        (0, 1, 1, 0, "keeps 0 of 1, loses 1: a.py; loses 1 fact of the previous summary"),
+    ],
+)
+def test_the_line_about_facts_names_everything_that_is_lost(
+    kept: int, lost: int, forgotten: int, unlisted: int, expected: str
+) -> None:
+    fact = Fact("a.py", "path", "e1")
+    assert loss_words(SummaryAudit(1.0, (fact,) * kept, (fact,) * lost, (fact,) * forgotten, unlisted)) == expected

@@ -278,17 +278,20 @@ def summarised_words(selected: SelectedRange, tokens: int) -> str:
 
 def loss_words(audit: SummaryAudit) -> str:
     """How many facts a summary keeps, and which it loses, in one line; counted like the list of lost facts."""
-    lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
-    forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
-    lesser = f"; {counted(audit.unlisted, 'lesser fact')} besides" if audit.unlisted else ""
-    if not facts and not lesser:
-        return "none found in what is summarised"
-    if not lost:
-        return f"keeps all {facts:,}{lesser and f'{lesser} are lost'}{forgotten}"
-    named = [one_short_line(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
-    more = len(lost) - len(named)
-    listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
-    return f"keeps {len(audit.kept):,} of {facts:,}, loses {len(lost):,}: {listed}{lesser}{forgotten}"
+    lost, facts, lesser = audit.lost, len(audit.kept) + len(audit.lost), counted(audit.unlisted, "lesser fact")
+    forgotten = f"loses {counted(len(audit.forgotten), 'fact')} of the previous summary" if audit.forgotten else ""
+    if not facts:
+        found = f"loses {lesser}" if audit.unlisted else "none found in what is summarised"
+    elif not lost:
+        kept = f"keeps all {facts:,}" if facts > 1 else "keeps the only one"
+        found = f"{kept}, loses {lesser}" if audit.unlisted else kept
+    else:
+        named = [one_short_line(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
+        more = len(lost) - len(named)
+        listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
+        found = f"keeps {len(audit.kept):,} of {facts:,}, loses {len(lost):,}: {listed}"
+        found += f"; {lesser} besides" if audit.unlisted else ""
+    return f"{found}; {forgotten}" if forgotten else found
 
 
 def _asked(preview: CompactionPreview) -> RequestFigures:
