@@ -12,7 +12,7 @@ from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
 from workbench.compaction.cache import cache_effect, paid_back
-from workbench.compaction.preview import can_recall, event_of, loss_words, summary_source
+from workbench.compaction.preview import can_recall, event_of, loss_words, preview_rows, summary_source
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
 from workbench.compaction.values import CompactionRefused, Fact, SummaryAudit
@@ -76,9 +76,17 @@ def test_the_request_to_the_summariser_is_planned_and_priced_before_it_is_made()
     assert unknown.preview(number(work(8)), "manual").cost is None
 
 
-def test_a_request_that_cannot_fit_leaves_the_digest() -> None:
-    made = compactor(NOWHERE, setup(window=600))
-    assert made.preview(number(work(8)), "manual").parts == 0
+async def test_a_request_that_cannot_fit_leaves_the_digest() -> None:
+    made, events = compactor(NOWHERE, setup(window=600)), number(work(8))
+    preview = made.preview(events, "manual")
+    assert (preview.model, preview.request_tokens, preview.parts, preview.cost) == ("", 0, 0, 0.0)
+    assert preview.unable.startswith("the summary request does not fit: ")
+    assert preview.unable.endswith(", so this is the digest")
+    asked = dict(preview_rows(preview))["asks"]
+    assert asked == f"{preview.unable}; a summary of at most {preview.summary_cap:,} tokens"
+    draft = await made.draft(events, preview)
+    assert (draft.made_by, draft.cost) == ("digest", 0.0)
+    assert preview.unable == f"{draft.problems[0].removeprefix('does_not_fit: ')}, so this is the digest"
 
 
 def test_nothing_to_compact_is_refused() -> None:

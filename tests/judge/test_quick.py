@@ -80,3 +80,17 @@ async def test_why_the_digest_was_used_is_noted_and_what_was_done_to_a_summary_i
     assert by_digest.planned.context.made_by == "digest"
     assert by_digest.planned.context.note == by_digest.problems[0]
     assert "no such key" in by_digest.problems[0]
+
+
+async def test_a_model_that_no_request_fits_into_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    Script().play(monkeypatch)
+    source = as_source("work", number(WORK))
+    with Services() as services:
+        to_write = await plan_compaction(
+            services, Options(knobs=("budget.max_input_tokens=600",)), source, "workbench", "scripted"
+        )
+        written = await write_context(services, source, to_write)
+    assert to_write.preview is not None
+    assert (written.planned.context.made_by, written.cost) == ("digest", 0.0)
+    assert written.planned.context.note == to_write.preview.unable
+    assert written.planned.context.note.startswith("the summary request does not fit: ")

@@ -202,7 +202,7 @@ def preview_of(
         size_before(plan, selected),
         source_tokens(selected, plan),
         cap,
-        inputs.model,
+        asked.model,
         asked.tokens,
         asked.parts,
         asked.cost,
@@ -212,7 +212,7 @@ def preview_of(
         inside[-1].at if inside else 0,
         little,
         recall,
-        inputs.unable,
+        asked.unable,
     )
 
 
@@ -221,13 +221,13 @@ def _seq(event: Event) -> int:
 
 
 def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> RequestFigures:
-    """What would be asked; nothing if it does not fit and the digest takes over."""
+    """What would be asked. No model if there is none, or if no request fits: then the digest takes over."""
     if not inputs.model:
         return RequestFigures("", 0, 0, 0.0, cap, inputs.unable)
     try:
         layout = inputs.lay_out(selected, cap)
-    except CompactionRefused:
-        return RequestFigures(inputs.model, 0, 0, 0.0, cap)
+    except CompactionRefused as refused:
+        return RequestFigures("", 0, 0, 0.0, cap, f"{refused}, so this is the digest")
     asked = [Usage(inputs.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
     if len(layout.requests) > 1:
         # Merging reads every part once, each as long as it may be.

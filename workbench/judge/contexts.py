@@ -165,5 +165,5 @@ async def write_context(
             draft = await compactor.draft(source.events, preview, digest=not preview.model)
         body = compactor.body(draft)
     plan = setup.planner(source.events).plan_with(body)
-    note = "; ".join(draft.problems) if draft.made_by == DIGEST and preview.model else ""
+    note = "; ".join(draft.problems) or preview.unable if draft.made_by == DIGEST else ""
     return WrittenSummary(plan_context(name, plan, draft.made_by, draft.summary, note), draft.cost, draft.problems)
