@@ -194,6 +194,10 @@ def test_what_has_no_price_is_paid_back_in_tokens_or_not_at_all() -> None:
 
     in_tokens = f"in tokens, after {read / saved:.1f} requests"
     assert told(2.5, 1.0, 0.1) == "after 2.5 requests"
+    assert told(1.0, 1.0, 0.1) == "after 1.0 requests"
+    assert told(0.04, 1.0, 0.1) == told(0.99, 1.0, 0.1) == "after less than one request"
+    small = replace(asked, request_tokens=1, cost=None)
+    assert paid_back(small) == "no price is known; in tokens, after less than one request"
     assert told(0.0, 1.0) == "at once: it costs nothing"
     assert told(0.0, 0.0) == f"the model costs nothing; {in_tokens}"
     assert told(None, 0.0, 0.1) == "never: what it saves is free"

@@ -59,9 +59,13 @@ def paid_back(preview: CompactionPreview) -> str:
     if saved <= 0:
         return "never: it frees nothing"
     asked = preview.request_tokens / saved
-    in_tokens = f"in tokens, after {asked:.1f} requests" if asked else "at once"
+    in_tokens = f"in tokens, {_after(asked)}" if asked else "at once"
     if cache.price is None or preview.cost is None:
         return f"no price is known; {in_tokens}"
     if cache.price == 0:
         return "never: what it saves is free" if cache.payback is None else f"the model costs nothing; {in_tokens}"
-    return f"after {cache.payback:.1f} requests" if cache.payback else "at once: it costs nothing"
+    return _after(cache.payback) if cache.payback else "at once: it costs nothing"
+
+
+def _after(requests: float) -> str:
+    return "after less than one request" if requests < 1 else f"after {requests:.1f} requests"
