@@ -54,6 +54,13 @@ def test_values_that_look_like_keys_are_left_out_under_any_name() -> None:
         assert without_known_keys(f"it is {value}", environ={"HEADER": f"Bearer {value}"}) == "it is [key]"
 
 
+def test_a_number_of_tokens_is_no_key() -> None:
+    limits = {"MAX_THINKING_TOKENS": "31999", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "320000000"}
+    keys = {"SLACK_TOKENS": "a1,b2", "PIN_TOKEN": "12345678"}
+    assert without_keys(environ={**limits, **keys}) == limits
+    assert without_known_keys("320000000 12345678", environ={**limits, **keys}) == "320000000 [key]"
+
+
 def test_an_address_with_a_password_is_left_out_but_not_that_of_a_proxy() -> None:
     environ = {
         "DATABASE_URL": "postgres://u:secret@host/db",

@@ -42,7 +42,8 @@ def is_secret_name(name: str) -> bool:
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable has the name of one that holds a key, or its value looks like a key."""
     held = _HOLDS_KEY.search(value) is not None and not name.upper().endswith("_PROXY")
-    return held or is_secret_name(name)
+    is_limit = name.upper().endswith("TOKENS") and value.isdecimal()  # as in MAX_THINKING_TOKENS
+    return held or (is_secret_name(name) and not is_limit)
 
 
 def without_keys(passed: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> dict[str, str]:
