@@ -50,6 +50,12 @@ def test_a_worktree_and_a_submodule_have_branches_of_their_own(repository: Path,
     assert (branch_of(repository / "part"), branch_of(repository)) == ("inner", "main")
 
 
+def test_a_branch_that_git_keeps_in_a_reftable_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "reftable").mkdir(parents=True)
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
+    assert branch_of(tmp_path) == ""
+
+
 @pytest.mark.parametrize("content", ["", "gitdir: nowhere", "\0\xff", "gitdir:", "ref", "gitdir: \0"])
 def test_what_is_no_repository_has_none(content: str, tmp_path: Path) -> None:
     (tmp_path / ".git").write_text(content, "utf-8")

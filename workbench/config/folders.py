@@ -13,6 +13,8 @@ from workbench.config.text import without_surrogates
 _MOST = 4096
 """Bytes to read of `.git` and `HEAD`; each is one line."""
 _HASH = re.compile(r"[0-9a-f]{40,64}")
+_ELSEWHERE = ".invalid"
+"""What `HEAD` names in a repository that has its branches in a reftable."""
 _SHORT = 7
 """Letters of a commit to show where no branch is checked out."""
 
@@ -72,7 +74,8 @@ def _head(git: Path) -> str:
     except (OSError, ValueError):
         return ""
     if head.startswith("ref:"):
-        return head[4:].strip().removeprefix("refs/heads/")
+        branch = head[4:].strip().removeprefix("refs/heads/")
+        return "" if branch == _ELSEWHERE else branch
     return head[:_SHORT] if _HASH.fullmatch(head) else ""
 
 
