@@ -83,7 +83,8 @@ class Candidates:
     def takeable(self, *, groups: bool) -> list[ItemUnit]:
         """Units that may be summarised, including those that are already.
 
-        The open turn stays. With `groups`, only its user message does, and everything from its last iteration group on.
+        The open turn stays. With `groups`, what stays of it is its user message, its last iteration group and
+        what follows.
         """
         end = self.open_from
         if groups:

@@ -3,10 +3,10 @@
 A trigger only says that it is time. The mode says who decides. The brakes against loops are the limit per session, the
 cool-down and the circuit breaker; what holds a fired trigger back is put into words.
 
-Two things come before the share of the window in a policy. If the plan had to leave something out, the trigger fires
-too: the reserve may be so large that dropping begins below the threshold, which would then never be reached. And if a
-request is too long (`overflow`), a full window must not mean a dead session: the cool-down does not apply, and where
-limit or breaker would, the digest replaces the summariser: it costs nothing and cannot fail as a model does. One
+Two triggers work whatever the policy's thresholds are. One fires if the plan had to leave something out: the
+reserve may be so large that dropping begins below the threshold, which would then never be reached. The other fires if
+a request is too long (`overflow`). A full window must not mean a dead session: the cool-down does not apply then, and
+where limit or breaker would, the digest replaces the summariser: it costs nothing and cannot fail as a model does. One
 request is never tried more than twice: as usual, then by the digest.
 """
 
@@ -114,8 +114,8 @@ def _finished(opened: int, turn_over: bool) -> int:
 
 
 def compacts_at(policy: CompactionPolicy, plan: ContextPlan) -> int:
-    """The size of a request at which it is compacted: the policy's, or the capacity if that is less; 0: never by
-    itself."""
+    """The size of a request at which it is compacted: the policy's, or one token more than `plan.room` if that is less;
+    0: never by itself."""
     if not policy.automatic:
         return 0
     most = plan.room + plan.limits.unattributed + 1

@@ -60,7 +60,11 @@ class Limits:
 def model_limits(
     info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None
 ) -> Limits:
-    """The limits of a model under a policy; the user's own `window` and `reserve` win."""
+    """The limits of a model under a policy.
+
+    The user's own `window` replaces the model's, but `budget.max_input_tokens` still limits it; the user's own
+    `reserve` wins.
+    """
     size, input_only = info.window, info.input_only
     source: str = info.window_source
     if window is not None:

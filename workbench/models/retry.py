@@ -29,7 +29,8 @@ class RetrySchedule:
     longest_wait: float = 30.0
     """Doubling stops here. A wait that the provider names is not shortened."""
     jitter: float = 0.25
-    """The share by which our own waits vary, to keep many clients from returning at once."""
+    """The share by which our own waits vary, to keep many clients from returning at once. A wait that the provider
+    names becomes longer by up to as many seconds."""
 
     def wait(self, try_number: int, failure: ModelFailure, chance: float) -> float:
         """Seconds to wait after a try failed; `chance` is between 0 and 1."""

@@ -87,7 +87,7 @@ class AnthropicDialect(Dialect):
         return _streamed(stream_events(stream))
 
     def comparable_prompt(self, system: Any) -> Any:
-        """Drop the first block of Claude Code's prompt: a line for billing, which varies."""
+        """Drop the first of several blocks: Claude Code's is a line for billing, which varies."""
         return system[1:] if isinstance(system, list) and len(system) > 1 else system
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
