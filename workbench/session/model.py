@@ -43,7 +43,7 @@ class SessionModel(ObservableSession):
     switch_model = SessionCall(lambda session: session.switch_model)
     switch_policy = SessionCall(lambda session: session.switch_policy)
     set_knob = SessionCall(lambda session: session.set_knob)
-    switch_tools = SessionCall(lambda session: session.tools.switch)
+    switch_tool = SessionCall(lambda session: session.tools.switch_tool)
     forget_approval = SessionCall(lambda session: session.tools.forget)
     travel = SessionCall(lambda session: session.travel_to)
     walk = SessionCall(lambda session: session.walk)

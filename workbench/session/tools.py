@@ -56,14 +56,17 @@ class ToolSwitches:
         self._writable = writable
         self._publish = publish
 
-    async def switch(self, off: Iterable[str]) -> None:
-        """Offer all tools except these, from the next turn on. Raises Refused if the session is read-only."""
-        self._writable()
+    async def switch_tool(self, name: str) -> None:
+        """Switch a tool off, or on again, from the next turn on. Raises Refused if the session is read-only.
+
+        The decision is in the log at once; the definitions that are sent change when no turn runs.
+        """
+        opened = self._writable()
+        off = tuple(sorted({*opened.off} ^ {name}))
+        opened.append(Setting(OFF, list(off)))
+        opened.off = off
         async with self._free:
-            opened = self._writable()
-            opened.off = tuple(sorted(off))
-            opened.append(Setting(OFF, list(opened.off)))
-            self._publish(opened)
+            self._publish(self._writable())
 
     async def forget(self, pattern: str) -> None:
         """Delete a saved approval. Answers given in this run are forgotten too, so the user is asked again."""

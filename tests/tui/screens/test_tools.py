@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tui.play import Script, answer, call, program, settle, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
+from workbench.models.reply_parts import TextPiece
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import OFF, session_toolbox, tools_off
 from workbench.sources.services import Services
@@ -88,11 +90,38 @@ async def a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
 ) -> None:
     screen.send_or_run(Send("go"))
     await settle(pilot)
-    await screen.model.switch_tools(["write_file"])
+    await screen.model.switch_tool("write_file")
     screen.send_or_run(Send("go on"))
     await settle(pilot)
     first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
     assert first - second == {"write_file"}
+
+
+async def test_tools_switched_off_during_a_turn_are_off_at_once_and_not_offered_from_the_next_turn_on(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    script = Script([TextPiece("one"), gate, *answer(" two")], answer("three"))
+    script.play(monkeypatch)
+    async with program(services) as (pilot, screen):
+        screen.send_or_run(Send("go"))
+        await until(lambda: screen.model.state.live is not None)
+        await look(pilot, screen, "tools")
+        try:
+            for name in ("read_file", "list_files"):
+                await narrowed(pilot, name)
+                await pilot.press("enter")
+                await seen(pilot, "○ off")
+            await pilot.press("escape")
+        finally:
+            gate.set()
+        await settle(pilot)
+        screen.send_or_run(Send("go on"))
+        await settle(pilot)
+        first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
+        assert first - second == {"read_file", "list_files"}
+        settings = await screen.from_session(lambda opened: tools_off(opened.events))
+        assert settings == ("list_files", "read_file")
 
 
 async def test_in_a_file_nothing_is_switched(services: Services, talk: Path) -> None:

@@ -49,7 +49,6 @@ class SessionTools(NamedTuple):
     """The tools of a session; made in its thread, used in any."""
 
     tools: tuple[KnownTool, ...]
-    off: frozenset[str]
     calls: bool
     """Whether the model gets tools at all."""
     served: bool
@@ -71,7 +70,6 @@ def session_tools(opened: OpenSession) -> SessionTools:
         found.append(KnownTool(name, box.kind(name), _origin(name), count, text))
     return SessionTools(
         tuple(found),
-        frozenset(opened.off),
         setup.calls_tools,
         bool(opened.served),
         setup.counter,
@@ -103,7 +101,8 @@ class ToolsScreen(Finder[None]):
     def __init__(self, host: MainScreenApi, found: SessionTools) -> None:
         super().__init__(host)
         self._offered = found
-        self._off = set(found.off)
+        self._off: frozenset[str] = frozenset()
+        """The tools that are off now: the session has the last word."""
         self._tools = {tool.name: tool for tool in found.tools}
         self._costs: Sequence[ToolCost] = ()
         self._problems: list[str] = []
@@ -130,6 +129,7 @@ class ToolsScreen(Finder[None]):
 
     async def search_rows(self, text: str) -> FinderResult:
         """Find tools and approvals by name."""
+        self._off = await self.host.from_session(lambda opened: frozenset(opened.off))
         rows = [self._row(tool) for tool in self._tools.values()]
         rows += [self._cost_row(cost) for cost in self._costs]
         rows += await self.host.in_background(self._saved)
@@ -204,18 +204,10 @@ class ToolsScreen(Finder[None]):
         elif any(cost.name == value and cost.is_off for cost in self._costs):
             self.warning = "the config switches this one off, and only the config switches it on"
         else:
-            self._flip(value)
-
-    @work(group="flip")
-    async def _flip(self, name: str) -> None:
-        off = self._off ^ {name}
-        try:
-            await self.host.model.switch_tools(off)
-        except WorkbenchError as error:
-            self.warning = str(error)
-            return
-        self._off = off
-        self.refill()
+            self.host.model.switch_tool(
+                value
+            )  # not awaited: it ends after the turn, and closing the screen cancels waits
+            self.refill()
 
     @work
     async def _forget(self, value: str) -> None:
