@@ -18,6 +18,9 @@ from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_knobs import LabKnobs, step_knob
+from workbench.tui.screens.policy_diff import PolicyDiffScreen
+from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.tui.widgets.text_dialog import TextDialog
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -110,6 +113,63 @@ async def what_was_turned_is_saved_as_a_policy_with_a_row_of_its_own(
     assert lab.marked == str(path)
     assert f"{replay(reader, 'layers', 'masking.keep_last=12').tokens:,}" in row(lab, str(path))
     assert "✎" not in row(lab, "layers")
+
+
+async def test_a_policy_that_is_saved_over_is_replayed_again_with_those_that_extend_it_and_used(
+    reader: Services, tmp_path: Path
+) -> None:
+    folder = tmp_path / "config" / "policies"
+    folder.mkdir(parents=True)
+    mine, child = folder / "mine.toml", folder / "child.toml"
+    mine.write_text('extends = "layers"\n[masking]\nkeep_last = 12\n')
+    child.write_text('extends = "mine"\n')
+    async with lab_of(reader, policy=str(mine)) as (pilot, screen, lab):
+        before = replay(reader, str(mine))
+        assert f"{before.tokens:,}" in row(lab, str(child))
+        layers = lab._known.runs["layers"]
+        await choose(pilot, lab, str(mine))
+        await compared(pilot, lab, before.points[-1].tokens)
+        await turn(pilot, lab, "masking.keep_last", "1")
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is lab)
+        await replayed(pilot, lab)
+        await save_over(pilot, lab)
+        await until(lambda: "keep_last = 1\n" in mine.read_text())
+        await seen(pilot, "u uses it in this session")
+        await replayed(pilot, lab)
+        after = replay(reader, str(mine))
+        assert after.tokens != before.tokens
+        for policy in (str(mine), str(child)):
+            assert f"{after.tokens:,}" in row(lab, policy)
+            assert "✎" not in row(lab, policy)
+        assert lab._known.runs["layers"] is layers, "what the file does not change is kept"
+        await compared(pilot, lab, after.points[-1].tokens)
+        await pilot.press("u")
+        await until(lambda: pilot.app.screen is screen)
+        async with patiently():
+            while await screen.from_session(lambda opened: opened.setup.loaded.policy.masking.keep_last) != 1:
+                await screen.model.settled()
+
+
+async def compared(pilot: Pilot[Any], lab: LabScreen, tokens: int) -> None:
+    """The last request under the marked policy has so many tokens, item by item."""
+    await pilot.press("enter")
+    await until(lambda: isinstance(pilot.app.screen, PolicyDiffScreen))
+    diff = await listed(pilot)
+    await until(lambda: f"→ mine {tokens:,} tokens" in str(diff.box.border_title))
+    await pilot.press("escape")
+    await until(lambda: pilot.app.screen is lab)
+
+
+async def save_over(pilot: Pilot[Any], lab: LabScreen) -> None:
+    """Save the marked policy under its own name."""
+    await pilot.press("s")
+    await until(lambda: isinstance(pilot.app.screen, TextDialog))
+    await pilot.pause()
+    await pilot.press("enter")
+    await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+    await pilot.press("y")
+    await until(lambda: pilot.app.screen is lab)
 
 
 async def what_was_sent_has_no_knobs(pilot: Pilot[Any], lab: LabScreen) -> None:

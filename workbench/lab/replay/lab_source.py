@@ -52,6 +52,10 @@ class LabSource(ReplayedSession):
         self._planned = asked, replay
         return replay.plan(number)
 
+    def forget_plan(self) -> None:
+        """Begin again with the next planned request. Call it when a policy's file has changed."""
+        self._planned = None
+
     def _replay(self, policy: str, knobs: Sequence[str]) -> PolicyReplay:
         if policy == RECORDED:
             return PolicyReplay(self, self.setup(policy), self.source.events)

@@ -285,7 +285,7 @@ async def open_lab(host: MainScreenApi, argument: str) -> None:
 
     asked = await host.from_session(session_snapshot)
     chosen = await host.show_and_wait(LabScreen(host, asked))
-    if chosen is not None and (chosen.knobs or chosen.policy != asked.policy):
+    if chosen is not None:  # also the policy of now: its file may have been saved in the lab
         await use_policy(host, chosen.policy, chosen.knobs, asked.policy)
 
 

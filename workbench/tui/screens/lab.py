@@ -135,17 +135,17 @@ class LabScreen(Finder[PolicyChange]):
             knobs = self._known.turned.get(ref, ())
             made = await self.host.in_background(partial(self._replays.attempt_replay, ref, knobs))
             self._known.working = ""
-            if knobs == self._known.turned.get(ref, ()):
+            if knobs == self._known.turned.get(ref, ()) and made is not self._known.runs.get(ref):
                 self._known.runs[ref] = made
+                if self._known.judged:
+                    self._known.judged[ref] = None
                 self._show_effect(ref)
             self.refill()  # the scale of all bars may have changed
 
-    def _again(self, ref: str) -> None:
-        """Replay with other knobs; the old line stays until the new one is ready."""
+    def _again(self, *refs: str) -> None:
+        """Replay with other knobs or changed files; the old lines stay until the new ones are ready."""
         was_done = self.is_done
-        self._known.waiting.insert(0, ref)
-        if self._known.judged:
-            self._known.judged[ref] = None
+        self._known.waiting = list(dict.fromkeys([*refs, *self._known.waiting]))
         if was_done:
             self._work_out()
         self.refill()
@@ -327,7 +327,8 @@ class LabScreen(Finder[PolicyChange]):
         if wanted is not None and wanted.is_used:
             self.dismiss(wanted)
         elif wanted is not None:
-            self._add_saved(wanted.policy)
+            if editor.has_saved:
+                self._add_saved(wanted.policy)
             self._turn(wanted.policy, wanted.knobs)
 
     def _turn(self, ref: str, knobs: Sequence[str]) -> None:
@@ -336,11 +337,12 @@ class LabScreen(Finder[PolicyChange]):
             self._again(ref)
 
     def _add_saved(self, ref: str) -> None:
-        """Add a row and a line for a saved policy."""
+        """Mark a saved policy, in a row of its own; replay it, and those that extend it."""
         if ref not in self._known.refs:
             self._known.refs.append(ref)
-            self._first = ref
-            self._again(ref)
+        self._first = ref
+        self._known.turned.pop(ref, None)
+        self._again(ref, *self._known.refs)
 
     def action_turn(self, by: int) -> None:
         """Change the last changed knob a bit further."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.config.errors import WorkbenchError
+from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy import Policy
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.sources.source import as_source
@@ -27,17 +29,25 @@ class LabReplays:
         source = source._replace(model=asked.model, recorded=asked.recorded is not None)
         self.source = LabSource(host.services, replace(host.options, model=asked.model), source)
         self._own_knobs = asked.knobs
-        self._kept: dict[tuple[str, Knobs], PolicyRun] = {}
-        """So that undoing a change is instant."""
+        self._kept: dict[tuple[str, Knobs], tuple[Policy | None, PolicyRun]] = {}
+        """With the policy of each run, so that undoing a change is instant, and a changed file is noticed."""
 
     def kept_run(self, ref: str) -> PolicyRun | None:
         """The run of a policy without changed knobs, if it was made."""
-        return self._kept.get((ref, ()))
+        kept = self._kept.get((ref, ()))
+        return kept[1] if kept is not None else None
 
     def replay_policy(self, ref: str, knobs: Knobs) -> PolicyRun:
-        if (ref, knobs) not in self._kept:
-            self._kept[ref, knobs] = self.source.run_policy(ref, (*self._own_knobs, *knobs))
-        return self._kept[ref, knobs]
+        """The same run as before, unless the policy's file, or one that it extends, says something else now."""
+        sets = (*self._own_knobs, *knobs)
+        policy = self.source.setup(ref, sets).loaded.policy if ref != RECORDED else None
+        before, run = self._kept.get((ref, knobs), (None, None))
+        if run is None or policy != before:
+            if run is not None:
+                self.source.forget_plan()
+            run = self.source.run_policy(ref, sets)
+            self._kept[ref, knobs] = policy, run
+        return run
 
     def attempt_replay(self, ref: str, knobs: Knobs) -> PolicyRun | WorkbenchError:
         try:

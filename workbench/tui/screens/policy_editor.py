@@ -63,6 +63,8 @@ class PolicyEditor(Finder[PolicyChange]):
         self._changed = dict(_parts(knob) for knob in turned)
         """Changed knobs: the values as text, not in use yet."""
         self._rows_by_name: dict[str, PolicyRow] = {}
+        self.has_saved = False
+        """Whether a file was written here; `change` starts from it."""
 
     def _sets(self, more: Iterable[str] = ()) -> list[str]:
         """The knobs on top of the policy; later ones override earlier ones."""
@@ -199,7 +201,7 @@ class PolicyEditor(Finder[PolicyChange]):
             self.warning = str(error)
             return
         if path is not None:
-            self._ref = str(path)
+            self._ref, self.has_saved = str(path), True
             self._changed.clear()
             self.warning = f"saved to {path}; Ctrl+U uses it in this session"
             self.refill()
