@@ -21,6 +21,7 @@ from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
+from workbench.tui.screens.policy_editor import PolicyEditor
 from workbench.tui.screens.what_if import policy_outcome, session_snapshot, what_if_setup
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog
@@ -148,6 +149,7 @@ async def a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(
 
     before = screen.model.state.status.tokens
     await look(pilot, screen, "knobs", "codex")
+    await the_value_that_it_has_is_no_change(pilot, "truncation.strategy")
     await change(pilot, "truncation.strategy", "head")
     await listed(pilot)
     await change(pilot, "truncation.max_tokens", "120")
@@ -158,6 +160,13 @@ async def a_knob_with_few_values_is_chosen_from_them_and_used_in_this_session(
     await settle(pilot)
     assert set(await screen.from_session(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
     assert screen.model.state.status.tokens < before
+
+
+async def the_value_that_it_has_is_no_change(pilot: Pilot[Any], knob: str) -> None:
+    await change(pilot, knob, "now")  # the note next to it, by which the list finds it
+    editor = await listed(pilot)
+    assert isinstance(editor, PolicyEditor)
+    assert editor.change.knobs == ()
 
 
 async def a_knob_for_one_tool_can_be_added(pilot: Pilot[Any], screen: MainScreen) -> None:

@@ -129,17 +129,17 @@ class PolicyEditor(Finder[PolicyChange]):
 
     @work
     async def _change(self, name: str) -> None:
-        knob, row = find_knob(name), self._rows_by_name[name]
+        knob, now = find_knob(name), self._rows_by_name[name].written
         if knob.choices or knob.kind == "bool":
             choices = knob.choices or ("true", "false")
-            now = row.written.strip('"')
+            now = now.strip('"')
             options = [ChooserOption(each, each, "now" if each == now else "") for each in choices]
             wanted = await self.app.push_screen_wait(Chooser(name, options)) or None
         else:
             check = partial(self._check, knob)
-            asked = TextDialog(name, row.written, f"expected {knob.allowed()}", lambda text: check(name, text))
+            asked = TextDialog(name, now, f"expected {knob.allowed()}", lambda text: check(name, text))
             wanted = await self.app.push_screen_wait(asked)
-        if wanted is not None and wanted != row.written:
+        if wanted is not None and wanted != now:
             self._changed[name] = wanted
             self.refill()
 
