@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +14,12 @@ from support.judged import piece_of_work
 from support.talk import words
 from tui.play import program, shown, until
 from tui.recorded.long_run import as_file, as_session, run
-from tui.screens.lab_sample import FACT, READS, choose, lab_of, opened_lab, replay, row, told
+from tui.screens.lab_sample import FACT, READS, choose, lab_of, opened_lab, replay, replayed, row, told
 from tui.screens.looking import listed, look, seen, values
 from workbench.config.text import percent
 from workbench.context.load import RECORDED
 from workbench.lab.replay.lab_source import LabSource
-from workbench.lab.values import PolicyRun
+from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -38,7 +39,7 @@ from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw_lab_plot
-from workbench.tui.screens.lab_replays import QUESTIONS
+from workbench.tui.screens.lab_replays import QUESTIONS, Knobs, LabReplays
 from workbench.tui.screens.policy_diff import PolicyDiffScreen
 from workbench.views.judged_policies import judge_policies
 
@@ -119,6 +120,32 @@ async def test_a_key_judges_what_the_last_request_under_each_policy_still_answer
             assert row(lab, policy).rstrip().endswith(percent(share.mean, 0) if share is not None else "–")
         await choose(pilot, lab, "layers")
         assert ", judged " in told(lab)
+
+
+async def test_what_is_turned_while_the_policies_are_judged_has_no_share(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun, judged = threading.Event(), threading.Event(), LabReplays.judge
+
+    def slowly(replays: LabReplays, policies: Sequence[tuple[str, Knobs]]) -> list[JudgedShare | None]:
+        shares = judged(replays, policies)
+        begun.set()
+        gate.wait()
+        return shares
+
+    monkeypatch.setattr(LabReplays, "judge", slowly)
+    async with lab_of(services, (120, 40), as_session(services, talk_after_work()), window=3_000) as (pilot, _, lab):
+        try:
+            await pilot.press("J")
+            await until(begun.is_set)
+            lab._turn("layers", ("history.resident_messages=1",))
+            await replayed(pilot, lab)
+        finally:
+            gate.set()
+        await until(lambda: lab.COLUMNS[-1].title == "judged")
+        await listed(pilot)
+        assert row(lab, "layers").rstrip().endswith("–")
+        assert row(lab, "codex").rstrip().endswith("%")
 
 
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 50), marks=pytest.mark.wide)])

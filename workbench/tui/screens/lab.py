@@ -295,10 +295,13 @@ class LabScreen(Finder[PolicyChange]):
             self.warning = "the policies are judged when all of them are replayed"
             return
         self.warning = "judging…"
-        refs = [ref for ref in self._known.refs if self._known.run_of_policy(ref) is not None]
-        policies = [(ref, self._known.turned.get(ref, ())) for ref in refs]
+        runs = {ref: run for ref in self._known.refs if (run := self._known.run_of_policy(ref)) is not None}
+        policies = [(ref, self._known.turned.get(ref, ())) for ref in runs]
         shares = await self.host.in_background(partial(self._replays.judge, policies))
-        self._known.judged = dict(zip(refs, shares, strict=True))
+        self._known.judged = {
+            ref: share if self._known.runs[ref] is run else None  # knobs may have been turned meanwhile
+            for (ref, run), share in zip(runs.items(), shares, strict=True)
+        }
         self.warning = "" if any(shares) else "the rules find nothing to ask about in this session"
         self._fit()
 
