@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
@@ -19,7 +21,8 @@ from session.test_activity import TwoAgents
 from support.provider import Answer, Provider
 from tui.play import program, settle, shown, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
-from workbench.proxy.control import registered_proxy
+from workbench.proxy import control
+from workbench.proxy.control import ProxyState, ReleaseOrder, RunningProxy, registered_proxy
 from workbench.proxy.gate import Gate
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
@@ -385,6 +388,70 @@ async def test_that_it_is_not_held_any_more_is_said_once_while_a_dialog_is_open(
         await until(lambda: pilot.app.screen is screen)
         screen._check_held()
         await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
+
+
+async def test_changes_stay_while_the_proxy_does_not_answer(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_screen, "LOOKS", 3_600)
+    async with between("every") as proxy, program(services) as (pilot, main):
+        asking = await opened(pilot, main, proxy, ASK)
+        screen = pilot.app.screen
+        assert isinstance(screen, HeldScreen)
+        await at(pilot, "messages.2.0")
+        await pilot.press("m")
+        await seen(pilot, "masked")
+        answering = screen._proxy
+        screen._proxy = structs.replace(answering, control="http://127.0.0.1:1/nobody")
+        with registered_proxy(screen._proxy.control, "pi"):
+            await screen._check_held().wait()
+            await seen(pilot, "does not answer", "masked")
+        screen._proxy = answering
+        await screen._check_held().wait()
+        assert screen.warning == ""
+        await pilot.press("enter")
+        await asking
+        assert proxy.provider.requests[-1].body != ASK
+        await until(lambda: "released changed" in told(pilot.app))
+
+
+async def test_the_request_of_a_proxy_that_has_ended_is_closed(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_screen, "LOOKS", 3_600)
+    async with between("every") as proxy, program(services) as (pilot, main):
+        asking = await opened(pilot, main, proxy, ASK)
+        screen = pilot.app.screen
+        assert isinstance(screen, HeldScreen)
+        screen._proxy = structs.replace(screen._proxy, control="http://127.0.0.1:1/nobody")
+        screen._check_held()
+        await until(lambda: "is not held any more" in told(pilot.app))
+        await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
+        asking.cancel()
+
+
+async def test_a_second_enter_does_not_hide_how_it_was_released(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, plain = threading.Event(), control.release_request
+
+    def slowly(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
+        made = plain(proxy, held, order)
+        gate.wait()
+        return made
+
+    monkeypatch.setattr(control, "release_request", slowly)
+    async with between("every") as proxy, program(services) as (pilot, main):
+        asking = await opened(pilot, main, proxy, ASK)
+        try:
+            await pilot.press("enter")
+            await asking
+            await pilot.press("enter", "o")
+        finally:
+            gate.set()
+        await until(lambda: ": released" in told(pilot.app))
+        await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
+        assert "not held any more" not in told(pilot.app)
 
 
 async def the_mark_goes_from_a_breakpoint_to_what_is_held_then(

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.proxy import control
-from workbench.proxy.control import HeldDetail, ReleaseOrder, RunningProxy
+from workbench.proxy.control import HeldDetail, NotReached, ReleaseOrder, RunningProxy
 from workbench.proxy.editing import RequestEdit
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
@@ -47,6 +47,8 @@ class HeldScreen(RequestItemsScreen[bool]):
         self._pinned: frozenset[str] = frozenset()
         """Results to pin with the release, in addition to those that are pinned already."""
         self._is_releasing = self._is_gone = False
+        self._silence = ""
+        """The warning that the proxy does not answer, while it does not."""
 
     def on_mount(self) -> None:
         held = self._detail.summary
@@ -55,18 +57,25 @@ class HeldScreen(RequestItemsScreen[bool]):
 
     @work(group="look", exclusive=True)
     async def _check_held(self) -> None:
-        """Check whether it is still held: it may be released elsewhere, or its client may give up."""
-        try:
-            state = await self.host.in_background(lambda: control.proxy_state_of(self._proxy))
-            is_held = any(held.id == self._detail.summary.id for held in state.held)
-        except WorkbenchError:
-            is_held = False
+        """Check whether it is still held: it may be released elsewhere, or its client or the proxy may have ended."""
+        is_held, silence = await self.host.in_background(self._ask_proxy)
+        if self._silence or silence:
+            self.warning = self._silence = silence
         if not is_held and not self._is_releasing:
             if not self._is_gone:  # only once: a dialog above this screen may stay open for long
                 self._is_gone = True
                 self.host.show_notice(f"{self._detail.summary.id} is not held any more", "warning")
             self.dismiss(False)
         self._show_note()
+
+    def _ask_proxy(self) -> tuple[bool, str]:
+        """Whether it is held, and why the proxy does not answer; one that still runs but is busy may hold it."""
+        try:
+            held = control.proxy_state_of(self._proxy).held
+        except NotReached as error:
+            runs = self._proxy in control.running_proxies()
+            return runs, str(error) if runs else ""
+        return any(each.id == self._detail.summary.id for each in held), ""
 
     def mark_of(self, path: str) -> str:
         """`pinned`, for an item that is pinned now or was before."""
@@ -123,11 +132,14 @@ class HeldScreen(RequestItemsScreen[bool]):
         if text is not None and text.strip():
             self._release(ReleaseOrder("answered", text=text))
 
-    @work(group="release", exclusive=True)
-    async def _release(self, order: ReleaseOrder) -> None:
-        """Release it; pins apply in any case."""
-        order = structs.replace(order, pin=tuple(sorted(self._pinned)))
-        self._is_releasing = True
+    def _release(self, order: ReleaseOrder) -> None:
+        """Release it, once; pins apply in any case."""
+        if not self._is_releasing:
+            self._is_releasing = True
+            self._send_order(structs.replace(order, pin=tuple(sorted(self._pinned))))
+
+    @work(group="release")
+    async def _send_order(self, order: ReleaseOrder) -> None:
         try:
             await self.host.in_background(lambda: control.release_request(self._proxy, self._detail.summary.id, order))
         except WorkbenchError as error:
