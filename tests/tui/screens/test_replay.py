@@ -68,6 +68,9 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         page.field.value = "three times"
         await pilot.press("enter")
         await seen(pilot, "three: expected -n K")
+        page.field.value = "--at 1"
+        await pilot.press("enter")
+        await seen(pilot, "request 2 is open here")
         page.field.value = f"-n 2 --to {provider.url}"
         await pilot.press("enter")
         await until(lambda: isinstance(pilot.app.screen, ResendScreen))

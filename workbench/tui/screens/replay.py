@@ -92,7 +92,7 @@ async def replay_request(host: MainScreenApi, words: str) -> None:
         if chosen is None:
             return
         options, wanted = read_wish(chosen.words)
-        wish = replace(wanted, number=wanted.number or found.number, changes=chosen.rewrite)
+        wish = replace(wanted, number=found.number, changes=chosen.rewrite)
         options = replace(options, model=options.model or chosen.rewrite.model)
     job = await host.in_background(partial(prepare_replay, host.services, options, source, wish))
     if job.is_free or await host.show_and_wait(
@@ -140,10 +140,14 @@ class ResendScreen(RequestItemsScreen[ResendChoice]):
     @work(group="ask", exclusive=True)
     async def action_options(self) -> None:
         """Edit the options, as on the command line."""
-        words = await self.app.push_screen_wait(TextDialog("replay", self._words, WORDS, read_wish))
+        words = await self.app.push_screen_wait(TextDialog("replay", self._words, WORDS, self._check_options))
         if words is not None:
             self._words = words.strip() or "-n 1"
             self._show_note()
+
+    def _check_options(self, words: str) -> None:
+        if read_wish(words)[1].number is not None:
+            raise WrongCall(f"--at: request {self._number:,} is open here; /replay --at N sends another one")
 
     def choose_row(self, value: str) -> None:
         """Send it with the changes, if any, after asking about the cost."""
