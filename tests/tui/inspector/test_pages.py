@@ -27,7 +27,7 @@ from workbench.tui.inspector.pages import (
     page_weight,
     state_and_size,
 )
-from workbench.tui.widgets.text_view import TextPage, text_matches, text_page, wrap_page
+from workbench.tui.widgets.text_view import TextLine, TextPage, text_matches, text_page, wrap_page
 
 MODEL = Model()
 SHOWN = MODEL.shown()
@@ -182,6 +182,12 @@ def test_nothing_is_wrapped_to_no_width() -> None:
 
 def test_matches_are_found_in_any_case_and_do_not_overlap() -> None:
     assert text_matches(text_page("aAaA\nb\nAA").lines, "aa") == [(0, 0), (0, 2), (2, 0)]
+
+
+def test_characters_that_grow_in_lower_case_shift_no_match() -> None:
+    printed = "".join(map(chr, [*range(32, 127), *range(160, 0xD800), *range(0xE000, 0x110000)])) + " ERROR"
+    assert text_matches([TextLine(printed)], "error") == [(0, len(printed) - 5)]
+    assert text_matches([TextLine("İİİ error in İzmir")], "izmir") == [(0, 13)]
 
 
 def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_it_out() -> None:

@@ -287,12 +287,17 @@ def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: St
 
 def text_matches(lines: Sequence[TextLine], wanted: str) -> list[tuple[int, int]]:
     """The positions of a text in the lines of a page, ignoring case."""
-    sought = wanted.lower()
+    sought = _lower_case(wanted)
     found = []
     for number, line in enumerate(lines):
-        text = line.text.lower()
+        text = _lower_case(line.text)
         at = text.find(sought)
         while at >= 0:
             found.append((number, at))
             at = text.find(sought, at + len(sought))
     return found
+
+
+def _lower_case(text: str) -> str:
+    """The text in lower case, each character in its place: İ is the only one that would become two."""
+    return text.replace("İ", "i").lower()
