@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tui.play import Script, answer, call, program, settle, until
+from tui.play import Script, answer, call, program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
@@ -164,12 +164,22 @@ async def test_saved_approvals_are_listed_and_taken_back_and_then_asked_for_agai
         await settle(pilot)
 
 
-async def test_a_broken_file_of_approvals_is_told(services: Services, tmp_path: Path) -> None:
-    (tmp_path / "config").mkdir(exist_ok=True)
+async def test_a_broken_file_of_approvals_is_told_until_it_is_mended_and_hides_no_problem_of_a_server(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "config").mkdir()
+    command = f'command = ["{sys.executable}", "{tmp_path / "server.py"}"]'
+    (tmp_path / "config" / "config.toml").write_text(f'[mcp.notes]\n{command}\noff = ["dig"]\n')
     (tmp_path / "config" / FILE_NAME).write_text("always = 3\n")
-    async with program(services, (200, 40)) as (pilot, screen):
-        await look(pilot, screen, "tools")
-        await seen(pilot, "expected a list of patterns")
+    with Services() as services:
+        async with program(services, (240, 40)) as (pilot, screen):
+            await look(pilot, screen, "tools")
+            await seen(pilot, "no tool called dig", "expected a list of patterns")
+            (tmp_path / "config" / FILE_NAME).write_text("")
+            await narrowed(pilot, "find")
+            await until(lambda: "expected a list of patterns" not in shown(pilot.app))
+            assert "no tool called dig" in shown(pilot.app)
 
 
 async def test_the_tools_of_servers_are_asked_for_and_the_config_has_the_last_word(tmp_path: Path) -> None:

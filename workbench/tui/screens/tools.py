@@ -106,6 +106,9 @@ class ToolsScreen(Finder[None]):
         self._tools = {tool.name: tool for tool in found.tools}
         self._costs: Sequence[ToolCost] = ()
         self._problems: list[str] = []
+        """Of the servers."""
+        self._unreadable: list[str] = []
+        """Why the saved approvals cannot be read."""
         self._approvals: dict[str, tuple[str, str]] = {}
         """By row: always or never, and the pattern."""
 
@@ -140,7 +143,7 @@ class ToolsScreen(Finder[None]):
             if self._offered.calls
             else "this model gets no tools"
         )
-        note = " · ".join([total_words, *self._problems])
+        note = " · ".join([total_words, *self._problems, *self._unreadable])
         return FinderResult([row for row in rows if has_words(row.value, text)], note)
 
     def _row(self, tool: KnownTool) -> Row:
@@ -157,8 +160,9 @@ class ToolsScreen(Finder[None]):
         try:
             saved = load_saved(config_dir() / FILE_NAME)
         except WorkbenchError as error:
-            self._problems = [str(error)]
+            self._approvals, self._unreadable = {}, [str(error)]
             return []
+        self._unreadable = []
         self._approvals = {
             f"{choice} {pattern}": (choice, pattern)
             for choice, patterns in structs.asdict(saved).items()
