@@ -50,7 +50,7 @@ class PageRows:
         self._row_numbers: dict[tuple[Any, ...], int] = {}
 
     def add_request(self, items: Iterable[Item]) -> list[int]:
-        """Add the rows of a request; returns them as pairs of the first row's number and how many follow each other."""
+        """Add the rows of a request; returns runs, flat in one list: the first row's number, how many rows."""
         numbers = self._row_numbers
         runs: list[int] = []
         following = -1

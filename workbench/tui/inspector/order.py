@@ -31,8 +31,8 @@ TOOLS = "tools"
 """The key of the group of tool definitions in the order of the request."""
 AS_SENT = frozenset({TOOLS})
 """The groups that are folded in the order of the request."""
-LOOK_UP = 256
-"""A pass checks after this many rows whether it is still wanted."""
+CHECK_EVERY = 256
+"""After how many rows a pass checks whether it is still wanted."""
 NEAR = 64
 """How far from its old index an item is searched in a new plan; summaries and notices move it by a few rows."""
 
@@ -249,7 +249,7 @@ def arrange_rows(
     holds, by = wish.filter.holds, wish.group
     found: dict[str, GroupRows] = {} if by else {"": GroupRows()}
     for number, row in enumerate(rows):
-        if not number % LOOK_UP and stop():
+        if not number % CHECK_EVERY and stop():
             return None
         if holds(row):
             key = str(getattr(row, by)) if by else ""

@@ -11,7 +11,7 @@ from workbench.config.text import counted, printable
 from workbench.context.items import SIGNS, Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_lines import item_line
-from workbench.tui.inspector.order import LOOK_UP, REST, Grouping, group_name, listed_items
+from workbench.tui.inspector.order import CHECK_EVERY, REST, Grouping, group_name, listed_items
 
 FRAMING = "message framing"
 
@@ -89,7 +89,7 @@ def token_groups(
     rows = listed_items(plan, rest)
     found: dict[str, _Gathered] = {}
     for number, row in enumerate(rows):
-        if not number % LOOK_UP and stop():
+        if not number % CHECK_EVERY and stop():
             return None
         if row.tokens > 0:
             name = group_name(by, str(getattr(row, by))) if by else row_kind(row)

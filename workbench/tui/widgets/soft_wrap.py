@@ -11,7 +11,7 @@ from textual.style import Style
 from workbench.tui.widgets.cells import line_cuts
 
 SOFT = "soft"
-"""The key in a continuation line's style: the characters between it and the line before."""
+"""The key in the style's meta of a continuation line; its value is the text that the wrap left out before it."""
 BARE = Style.from_meta({"bare": True})
 """The style of characters on the screen that are not part of the text."""
 

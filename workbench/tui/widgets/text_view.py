@@ -104,7 +104,7 @@ class TextView(ScrollView, can_focus=True):
     ]
 
     class Laid(Message):
-        """The whole page is laid out, or a search is done."""
+        """The layout, the matches or the current match changed."""
 
     def __init__(self) -> None:
         super().__init__()
