@@ -96,9 +96,11 @@ class Watcher:
     def __init__(self, services: Services, ref: str = "", **options: Any) -> None:
         self.seen: list[tuple[str, Any]] = []
         self.notices: list[Notice] = []
+        self.unsent: list[str] = []
         self.model = SessionModel(services, Options(**options), asyncio.get_running_loop())
         self.model.observe(self._observe)
         self.model.listen(self.notices.append)
+        self.model.listen_for_unsent(self.unsent.append)
         self.model.start(ref or newest(services))
 
     def _observe(self, before: SessionState, after: SessionState) -> None:

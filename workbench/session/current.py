@@ -128,6 +128,7 @@ class CurrentSession:
             async with self.turns.free:
                 self._stop_side_tasks()
                 await self.compactions.close()
+                self.turns.give_back_waiting()
                 self._put_away()
                 self.opened = made
                 self._lists = WelcomeLists()

@@ -127,12 +127,14 @@ class ObservableSession:
         """The state that observers show. Read it in the screen's loop."""
         self._observers: dict[object, Observer] = {}
         self._listeners: list[Callable[[Notice], None]] = []
+        self._unsent_listeners: list[Callable[[str], None]] = []
         self._updated = updated
         self._screen_loop = loop
         self._lock = Lock()
         self._faults = FaultReports()
         self._changes: SessionChanges = {}
         self._notices: list[Notice] = []
+        self._unsent: list[str] = []
         self._due = False
         self._last = float("-inf")
 
@@ -152,6 +154,10 @@ class ObservableSession:
         """Call a listener with each notice from now on."""
         self._listeners.append(listener)
 
+    def listen_for_unsent(self, listener: Callable[[str], None]) -> None:
+        """Call a listener with each message that was not sent, which belongs into the composer again."""
+        self._unsent_listeners.append(listener)
+
     # For the session, in any thread
 
     def change_state(self, **changes: Unpack[SessionChanges]) -> None:
@@ -164,6 +170,12 @@ class ObservableSession:
         """Show a notice. Every notice is shown, in order."""
         with self._lock:
             self._notices.append(notice)
+            self._wake()
+
+    def give_back(self, text: str) -> None:
+        """Put a message that was not sent back into the composer."""
+        with self._lock:
+            self._unsent.append(text)
             self._wake()
 
     def failed(self, error: Exception) -> None:
@@ -201,10 +213,10 @@ class ObservableSession:
 
     def _flush(self) -> None:
         with self._lock:
-            changes, notices = self._changes, self._notices
-            self._changes, self._notices = {}, []
+            changes, notices, unsent = self._changes, self._notices, self._unsent
+            self._changes, self._notices, self._unsent = {}, [], []
             self._due = False
-        if changes or notices:
+        if changes or notices or unsent:
             self._last = self._screen_loop.time()
         if changes:
             before, self.state = self.state, replace(self.state, **changes)
@@ -212,6 +224,9 @@ class ObservableSession:
         for notice in notices:
             for listener in self._listeners:
                 listener(notice)
+        for text in unsent:
+            for give in self._unsent_listeners:
+                give(text)
         if self._updated is not None:
             self._updated()
 

@@ -123,6 +123,13 @@ class Turns:
             self._waiting.pop(index)
         self._updates.change_state(queue=tuple(self._waiting))
 
+    def give_back_waiting(self) -> None:
+        """Put the waiting messages back into the composer: another session is about to be opened."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._updates.give_back("\n\n".join(waiting))
+            self._updates.show_notice(Notice("what waited in the other session was not sent; it is in the input"))
+
     def retry(self, opened: OpenSession) -> None:
         """Ask the model again, and exclude its last answer. Raises Refused during a turn, or without a message."""
         if self.busy:

@@ -96,6 +96,7 @@ class SessionPanes(Observing, PaneScreen):
     def on_mount(self) -> None:
         """Open the session after the first frame."""
         self.model.listen(self._on_notice)
+        self.model.listen_for_unsent(self._on_unsent)
         self.call_after_refresh(self._start)
         if self._note:
             self.show_notice(self._note)
@@ -132,6 +133,10 @@ class SessionPanes(Observing, PaneScreen):
     def _on_notice(self, notice: Notice) -> None:
         if self.is_running:
             self.show_notice(notice.text, notice.severity, notice.title)
+
+    def _on_unsent(self, text: str) -> None:
+        if self.is_running:
+            self.chat.give_back(text)
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
         self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's
