@@ -49,6 +49,11 @@ class OpenQuestions:
         if future is not None and not future.done():
             future.set_result(answer)
 
+    def decline_all(self) -> None:
+        """Give every open question its default answer, the one that changes nothing."""
+        for question in list(self._open.values()):
+            self.take_answer(question.number, question.default)
+
     def answered_by(self, text: str) -> bool:
         """Use a typed message as the answer to the open question; return whether it was one.
 

@@ -129,6 +129,7 @@ class CurrentSession:
                 self._stop_side_tasks()
                 await self.compactions.close()
                 self.turns.give_back_waiting()
+                self.turns.questions.decline_all()
                 self._put_away()
                 self.opened = made
                 self._lists = WelcomeLists()

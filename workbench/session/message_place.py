@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from workbench.config.background import in_background
+from workbench.config.errors import Refused
 from workbench.session import opening
 from workbench.session.adopting import adoption_changes
 from workbench.session.current import CurrentSession
@@ -17,6 +18,9 @@ from workbench.session.questions import make_session
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.values import Activity
+
+MEANWHILE = "the message is in the input: something else was opened before it was sent"
+ASKED = "the message is in the input; first answer the question about the one before"
 
 
 class MessagePlace:
@@ -43,14 +47,8 @@ class MessagePlace:
             if early and not self.withdraw_early(text):
                 return None
             opened = current.require_open()
-        if opened.session is None:
-            self.held += 1
-            try:
-                if not await self._may_make_session(opened, text):
-                    return None
-            finally:
-                self.held -= 1
-            await self.make_session(opened)
+        if opened.session is None and not await self._is_made_for(text, opened):
+            return None
         if not current.turns.busy:  # else a turn may need the answer, and the message waits with it
             current.compactions.decline_question()
         return current.writable()
@@ -63,7 +61,33 @@ class MessagePlace:
         self._updates.change_state(queue=tuple(self._current.early))
         return True
 
-    async def _may_make_session(self, opened: OpenSession, text: str) -> bool:
+    async def _is_made_for(self, text: str, opened: OpenSession) -> bool:
+        """Make a session of the open file for a message, if the user agrees; else give the message back."""
+        made = False
+        try:
+            if self.held:
+                raise Refused(ASKED)
+            self.held += 1
+            try:
+                agreed = await self._may_make_session(opened)
+            finally:
+                self.held -= 1
+            if agreed:
+                await self.make_session(opened)
+                made = True
+        finally:
+            if not made:
+                self._updates.give_back(text)
+        return made
+
+    def _still_open(self, opened: OpenSession) -> OpenSession:
+        """What is open: the same, or the same file with new contents. Raises Refused if something else is open now."""
+        now = self._current.require_open()
+        if now is not opened and (not now.ref or now.ref != opened.ref):
+            raise Refused(MEANWHILE)
+        return now
+
+    async def _may_make_session(self, opened: OpenSession) -> bool:
         changes = ""
         if opened.recorded is not None:
             self._updates.change_state(activity=Activity("loading", "planning…"))
@@ -71,9 +95,12 @@ class MessagePlace:
                 changes = (await in_background(adoption_changes, self._services, self._options, opened)).words
             finally:
                 self._updates.change_state(activity=Activity())
-        asked = partial(make_session, name=opened.name, changes=changes, message=text)
-        return await self._current.turns.questions.ask_user(asked) == "yes"
+        self._still_open(opened)
+        asked = partial(make_session, name=opened.name, changes=changes)
+        answer = await self._current.turns.questions.ask_user(asked)
+        self._still_open(opened)
+        return answer == "yes"
 
     async def make_session(self, opened: OpenSession) -> None:
-        """Open a session that starts as a copy of a file."""
-        await self._current.exchange(lambda: opening.session_of(self._services, opened))
+        """Open a session that starts as a copy of the open file. Raises Refused if something else is open by then."""
+        await self._current.exchange(lambda: opening.session_of(self._services, self._still_open(opened)))

@@ -107,7 +107,7 @@ def _changes(values: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def make_session(number: int, name: str, changes: str, message: str) -> UserQuestion:
+def make_session(number: int, name: str, changes: str) -> UserQuestion:
     """Ask whether to make a session from a read-only file, because a message was typed there.
 
     `changes`: what changes once the message is sent.
@@ -117,7 +117,7 @@ def make_session(number: int, name: str, changes: str, message: str) -> UserQues
         AnswerChoice("n", "no", "cancel"),
     )
     detail = "\n".join(filter(None, (A_COPY, changes)))
-    return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no", message)
+    return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no")
 
 
 def question_to_compact(number: int, decision: CompactionDecision) -> UserQuestion:

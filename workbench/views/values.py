@@ -135,8 +135,6 @@ class UserQuestion(NamedTuple):
     choices: tuple[AnswerChoice, ...]
     default: str
     """The answer for Enter or Escape: the one that changes nothing."""
-    message: str = ""
-    """The typed message that waits for the answer; the default answer puts it back into the composer."""
 
 
 class DraftCost(NamedTuple):

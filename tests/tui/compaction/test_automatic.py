@@ -203,7 +203,7 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
     async with on_talk(services) as on:
 
         async def ask(work: Any, name: str) -> str:
-            said: str = await work.questions.ask_user(lambda number: make_session(number, name, "", ""))
+            said: str = await work.questions.ask_user(lambda number: make_session(number, name, ""))
             return said
 
         first = asyncio.ensure_future(on.model.call_session(lambda work: partial(ask, work, "one")))

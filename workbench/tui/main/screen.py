@@ -107,9 +107,6 @@ class MainScreen(SessionPanes):
 
     @on(messages.Answered)
     def _answered(self, message: messages.Answered) -> None:
-        asked = self.model.state.question
-        if asked is not None and asked.number == message.number and message.answer == asked.default and asked.message:
-            self.chat.give_back(asked.message)
         self.model.answer(message.number, message.answer)
 
     @on(messages.Decide)
