@@ -107,8 +107,9 @@ class TimeTravel:
             self._going = False
 
     async def _shown(self, opened: OpenSession, place: int) -> ContextView:
-        before = await self._plan(opened, place - 1) if place else None
-        plan = await self._plan(opened, place)
+        plans = self._plans  # others take their place when something else is opened, or read again, meanwhile
+        before = await self._plan(plans, opened, place - 1) if place else None
+        plan = await self._plan(plans, opened, place)
         now, mark = opened.shown(), opened.requests.marks[place]
         return replace(
             now,
@@ -121,8 +122,7 @@ class TimeTravel:
             reported=mark.reported if now.view else None,
         )
 
-    async def _plan(self, opened: OpenSession, place: int) -> ContextPlan:
-        plans = self._plans
+    async def _plan(self, plans: dict[int, ContextPlan], opened: OpenSession, place: int) -> ContextPlan:
         if place not in plans:
             made = await in_background(self._planned, opened, place)
             if len(plans) >= REMEMBERED:
@@ -155,9 +155,10 @@ class TimeTravel:
         return known[2]
 
     def _own_requests(self, opened: OpenSession) -> OwnRequests:
-        if self._own is None or self._own[0] is not opened:
-            self._own = (opened, OwnRequests(self._services, opened.events))
-        return self._own[1]
+        known = self._own
+        if known is None or known[0] is not opened:
+            self._own = known = (opened, OwnRequests(self._services, opened.events))
+        return known[1]
 
     def _setup(self, opened: OpenSession, place: int) -> Setup:
         """The setup of a request. For a recorded one: the setup of the policy that is tried on it."""

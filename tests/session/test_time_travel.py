@@ -1,0 +1,84 @@
+"""Past requests that are planned while something else is opened."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from support.waiting import GIVE_UP
+from tui.play import Script, Watcher, answer, opened, until
+from tui.recorded.long_run import as_file, run
+from workbench.context.plan import ContextPlan
+from workbench.session import opening
+from workbench.session.open_session import OpenSession
+from workbench.session.time_travel import TimeTravel
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+class SlowPlan:
+    """The first request of what is open now is planned only once `gate` is open."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, held: OpenSession) -> None:
+        self.gate, self.began = threading.Event(), threading.Event()
+        plan = TimeTravel._planned
+
+        def slowly(travel: TimeTravel, opened: OpenSession, place: int) -> ContextPlan:
+            if opened is held and place == 0:
+                self.began.set()
+                assert self.gate.wait(GIVE_UP)
+            return plan(travel, opened, place)
+
+        monkeypatch.setattr(TimeTravel, "_planned", slowly)
+
+
+def texts(on: Watcher) -> list[str]:
+    """What the request on the screen says."""
+    return [item.text for item in on.shown.plan.items if item.role in ("user", "assistant")]
+
+
+async def test_a_plan_of_one_session_is_never_shown_in_another(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(*(answer(f"answer {number}") for number in range(4))).play(monkeypatch)
+    async with opened(services) as on:
+        for name in ("old", "new"):
+            await on.model.new_session()
+            for text in (f"{name} one", f"{name} two"):
+                on.model.send(text)
+                await on.settled()
+        await on.model.open_session("old one")
+        slow = SlowPlan(monkeypatch, await on.ask(lambda open_now: open_now))
+        on.model.travel(1)
+        await until(slow.began.is_set)
+        await on.model.open_session("new one")
+        slow.gate.set()
+        await on.settled()
+        on.model.travel(1)
+        await until(lambda: on.shown.at == 1)
+        await on.settled()
+        assert texts(on) == ["new one", "answer 2", "new two"]
+
+
+async def test_a_plan_of_a_file_is_not_shown_after_it_was_read_again(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = as_file(tmp_path, run(3))
+    async with opened(services, ref) as on:
+        slow = SlowPlan(monkeypatch, await on.ask(lambda open_now: open_now))
+        on.model.travel(1)
+        await until(slow.began.is_set)
+        text = Path(ref).read_text("utf-8")
+        Path(ref).write_text(text.replace("Look at every file.", "Look at one file."), "utf-8")
+        made = opening.open_source(services, Options(follow=True), ref)
+        assert await on.model.call_session(lambda session: session.current.show_new_contents, made)
+        slow.gate.set()
+        await on.settled()
+        on.model.travel(1)
+        await until(lambda: on.shown.at == 1)
+        await on.settled()
+        assert "Why does the login test fail? Look at one file." in texts(on)
