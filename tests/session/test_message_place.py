@@ -89,6 +89,43 @@ async def test_what_waits_stays_where_nothing_else_can_be_opened(
         assert (on.queue, on.unsent) == (("second",), [])
 
 
+@pytest.fixture
+def replanning(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Another policy is in use only once this is set."""
+    gate, plan = threading.Event(), opening.replan_session
+
+    def slowly(*arguments: Any) -> Any:
+        assert gate.wait(GIVE_UP)
+        return plan(*arguments)
+
+    monkeypatch.setattr(opening, "replan_session", slowly)
+    return gate
+
+
+@pytest.mark.parametrize("withdrawn", [("one", "two"), ("one",), ()])
+async def test_messages_wait_for_a_new_plan_of_a_long_log(
+    services: Services, replanning: threading.Event, monkeypatch: pytest.MonkeyPatch, withdrawn: tuple[str, ...]
+) -> None:
+    script = Script()
+    script.play(monkeypatch)
+    async with opened(services) as on:
+        on.model.switch_policy("layers")
+        await until(lambda: on.model._worker().turns.free.locked())
+        on.model.send("one")
+        await until(lambda: on.queue == ("one",))
+        on.model.send("two")
+        await until(lambda: on.queue == ("one", "two"))
+        for text in withdrawn:
+            on.model.withdraw(0, text)
+        left = [text for text in ("one", "two") if text not in withdrawn]
+        await until(lambda: list(on.queue) == left)
+        replanning.set()
+        await on.settled()
+        assert from_user(on) == left
+        assert (on.queue, on.activity.kind, on.told) == ((), "idle", "")
+    assert len(script.requests) == len(left)
+
+
 async def ask_whether(on: Watcher, text: str) -> None:
     """Send a message to an open file, and wait for the question whether to make a session of it."""
     on.model.send(text)

@@ -110,9 +110,9 @@ class Turns:
         if opened is None:
             return
         self._waiting.append(text)
-        if self.busy:
+        if self.busy or self.free.locked():  # else its turn begins at once
             self._updates.change_state(queue=tuple(self._waiting))
-        else:
+        if not self.busy:
             self._watch(opened, asyncio.create_task(self._run(opened)))
 
     async def withdraw(self, index: int, text: str) -> None:
@@ -193,6 +193,8 @@ class Turns:
         """
         try:
             async with self.free:
+                if not go_on and not self._waiting:
+                    return  # it was withdrawn before the turn could begin
                 text = None if go_on else self._waiting.pop(0)
                 self._updates.change_state(queue=tuple(self._waiting), activity=Activity("asking"))
                 self._live.end()
