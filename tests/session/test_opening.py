@@ -102,6 +102,23 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         await watcher.model.close()
 
 
+async def test_a_draft_is_counted_once_a_long_session_is_planned(services: Services, gate: threading.Event) -> None:
+    services.store.create([UserMessage("short")], title="short").close()
+    services.store.create([UserMessage("x")] * 50, title="long").close()
+    gate.set()
+    async with opened(services, "short") as on:
+        gate.clear()
+        on.model.open_session("long")
+        await until(lambda: on.title == "long")
+        await on.model.draft("half a thought")
+        assert on.draft_cost.tokens == 0
+        gate.set()
+        await on.settled()
+        await until(lambda: on.draft_cost.tokens > 0)
+        assert on.draft_cost.total > on.shown.plan.size
+        assert on.told == ""
+
+
 async def test_what_cannot_be_opened_after_a_glance_leaves_what_is_open(
     services: Services, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

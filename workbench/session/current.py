@@ -69,11 +69,16 @@ class CurrentSession:
         """They are cancelled when another session is opened, and at the end of the program."""
         self.outside = OutsideChanges(services, updates, self)
 
+    @property
+    def ready(self) -> OpenSession | None:
+        """What is open; None while something is still being read."""
+        return None if self._glanced else self.opened
+
     def require_open(self) -> OpenSession:
         """What is open. Raises Refused while it is still being read."""
-        if self.opened is None or self._glanced:
+        if self.ready is None:
             raise Refused("it is still being read; try again in a moment")
-        return self.opened
+        return self.ready
 
     async def wait_until_open(self) -> OpenSession:
         """Wait until something is open, and return it. Raises Refused if it cannot be opened."""
@@ -264,8 +269,8 @@ class CurrentSession:
 
     def publish(self) -> None:
         """Show the current log. While a past request is on the screen, the inspector stays there."""
-        opened = self.opened
-        if opened is None or self._glanced:
+        opened = self.ready
+        if opened is None:
             return
         shown = opened.shown()
         here = work_folder()

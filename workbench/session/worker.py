@@ -186,18 +186,21 @@ class SessionWorker:
     # Showing
 
     async def count_draft(self, text: str) -> None:
-        """Count the text in the composer, after a pause. Of several calls only the last text is counted."""
+        """Count the text in the composer, after a pause. Of several calls only the last text is counted.
+
+        While a session is still being read, nothing is counted. Once it is open, `_recount` counts.
+        """
         self._draft = text
         self._uncounted = True
-        if self._drafting or self.current.opened is None:
+        if self._drafting:
             return
         self._drafting = True
         try:
             while self._uncounted:
                 self._uncounted = False
                 await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
-                if not self._uncounted:
-                    opened = self.current.require_open()
+                opened = self.current.ready
+                if opened is not None and not self._uncounted:
                     cost = await in_background(figures.draft_cost, opened.setup, opened.plan, self._draft)
                     self._updates.change_state(draft_cost=cost)
         finally:
