@@ -102,6 +102,34 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         await watcher.model.close()
 
 
+async def test_nothing_of_the_session_before_is_left_while_a_long_one_is_read(
+    services: Services, talk: Path, gate: threading.Event
+) -> None:
+    services.store.create([UserMessage("x")] * 50, title="long").close()
+    gate.set()
+    async with opened(services, str(talk)) as on:
+        before = on.compaction
+        on.model.send("a message to the file")
+        await until(lambda: on.question is not None)
+        gate.clear()
+        on.model.open_session("long")
+        await until(lambda: on.title == "long" and on.compaction is None)
+        await until(lambda: on.question is None and on.unsent == ["a message to the file"])
+
+        async def end_progress() -> None:
+            on.model._worker().compactions.show_idle()
+
+        await on.model.call_session(lambda _: end_progress)
+        await until(lambda: on.model.is_clear)
+        assert on.model.state.compaction is None
+        on.model.compact_as_previewed(None, True)  # type: ignore[arg-type]  # there is none of this session
+        await until(lambda: "nothing is open yet" in on.told)
+        gate.set()
+        await on.settled()
+        assert on.compaction is not None
+        assert on.compaction.curve != before.curve
+
+
 async def test_a_draft_is_counted_once_a_long_session_is_planned(services: Services, gate: threading.Event) -> None:
     services.store.create([UserMessage("short")], title="short").close()
     services.store.create([UserMessage("x")] * 50, title="long").close()
@@ -131,10 +159,12 @@ async def test_what_cannot_be_opened_after_a_glance_leaves_what_is_open(
             raise WorkbenchError("it cannot be planned")
 
         monkeypatch.setattr(opening, "_opened", refuse)
+        panel = on.compaction
         on.model.open_session("long")
         await on.settled()
         assert "it cannot be planned" in on.told
         assert (on.title, on.said) == ("short", [("you", "short")])
+        assert on.compaction == panel
         on.model.decide("pin", 2, 2)
         await on.settled()
         assert on.transcript.entry_state(on.transcript[0]).pinned

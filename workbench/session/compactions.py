@@ -82,9 +82,18 @@ class SessionCompactions:
     def show(self, opened: OpenSession) -> None:
         """Update the panel: the log has grown, or another session is open."""
         if opened is not self._opened:
-            self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
+            self._begin(opened)
         self._stale = True
         self._start_looking()
+
+    def show_nothing(self) -> None:
+        """Empty the panel, until `show` is called for what is being opened."""
+        self._begin(None)
+        self._past = self._look_back = None
+        self._updates.change_state(compaction=None)
+
+    def _begin(self, opened: OpenSession | None) -> None:
+        self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
 
     def look_back(self, past: PastOffer | None, work: Callable[[], PastOffer] | None = None) -> None:
         """Show what could have been compacted at a past request, which `work` computes; None: show the present."""

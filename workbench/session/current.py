@@ -64,6 +64,7 @@ class CurrentSession:
         """Set once the first session or file is open, or cannot be opened."""
         self._glanced = False
         """Whether the screen shows the end of a session or file that is still being opened."""
+        self._loop = asyncio.get_running_loop()
         self._lists = WelcomeLists()
         self._side_tasks: set[asyncio.Task[None]] = set()
         """They are cancelled when another session is opened, and at the end of the program."""
@@ -134,7 +135,7 @@ class CurrentSession:
                 self._stop_side_tasks()
                 await self.compactions.close()
                 self.turns.give_back_waiting()
-                self.turns.questions.decline_all()
+                self._leave()
                 self._put_away()
                 self.opened = made
                 self._lists = WelcomeLists()
@@ -164,15 +165,24 @@ class CurrentSession:
 
     def _glance(self, name: str, events: list[Event]) -> None:
         """Show the end of what is being opened. Called in a background thread, before the rest is read and planned."""
+        self._loop.call_soon_threadsafe(self._show_end, name, LogTranscript(EntryIndex(events), None))
+
+    def _show_end(self, name: str, transcript: LogTranscript) -> None:
         self._glanced = True
+        self._leave()
         self._updates.change_state(
             title=name,
-            transcript=LogTranscript(EntryIndex(events), None),
+            transcript=transcript,
             live=None,
             shown=None,
             status=Status(ready="loading"),
             welcome=None,
         )
+
+    def _leave(self) -> None:
+        """Show nothing more of what is open, and ask no more about it."""
+        self.turns.questions.decline_all()
+        self.compactions.show_nothing()
 
     async def _show_again(self) -> None:
         """Opening has failed: show what was open before, at the request that was on the screen."""

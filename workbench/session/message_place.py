@@ -82,8 +82,8 @@ class MessagePlace:
 
     def _still_open(self, opened: OpenSession) -> OpenSession:
         """What is open: the same, or the same file with new contents. Raises Refused if something else is open now."""
-        now = self._current.require_open()
-        if now is not opened and (not now.ref or now.ref != opened.ref):
+        now = self._current.ready
+        if now is None or (now is not opened and (not now.ref or now.ref != opened.ref)):
             raise Refused(MEANWHILE)
         return now
 

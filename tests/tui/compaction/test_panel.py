@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, seen, settle
@@ -119,11 +121,16 @@ async def test_while_one_is_being_made_the_panel_says_how_far_it_is_and_how_to_s
         assert "Esc stops it" not in screen_of(app)
 
 
-async def test_nothing_is_shown_before_anything_is_known() -> None:
+@pytest.mark.parametrize("size", [(66, 12), (100, 40)])
+async def test_nothing_is_shown_before_anything_is_known(size: tuple[int, int]) -> None:
     app = Host()
-    async with app.run_test(size=(66, 12)) as pilot:
-        await settle(pilot)
-        assert not any(letter.isalnum() for letter in screen_of(app))
+    async with app.run_test(size=size) as pilot:
+        for view in (None, seen(log(nested()))):  # and while another session is opened
+            app.compaction = view
+            await settle(pilot)
+            app.compaction = None
+            await settle(pilot)
+            assert not any(letter.isalnum() for letter in screen_of(app))
 
 
 async def test_text_from_elsewhere_is_never_markup() -> None:

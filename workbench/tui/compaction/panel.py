@@ -135,8 +135,9 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self.history.display = view is not None and bool(view.history)
 
     def _set_title(self) -> None:
-        if self.compaction is not None:
-            self.border_title = one_line(descriptions.panel_title(self.compaction, self.size.width - 4))
+        view = self.compaction
+        title = descriptions.panel_title(view, self.size.width - 4) if view is not None else ""
+        self.border_title = one_line(title)
 
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:
