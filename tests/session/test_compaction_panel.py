@@ -21,9 +21,9 @@ def nothing(*_: object, **__: object) -> None:
     pass
 
 
-async def look_back(panel: SessionCompactions, name: str) -> None:
+async def show_past_offer(panel: SessionCompactions, name: str) -> None:
     """Go to a past request, and wait until it is shown in full."""
-    panel.look_back(cast(Any, f"{name}, begun"), lambda: cast(Any, name))
+    panel.show_past_offer(cast(Any, f"{name}, begun"), lambda: cast(Any, name))
     await until(lambda: panel._past == cast(Any, name))
 
 
@@ -33,15 +33,15 @@ async def test_a_past_request_does_not_wait_for_the_pause_between_two_updates(mo
     panel = SessionCompactions(updates, cast(Any, SimpleNamespace()), nothing, nothing)
     updated = 0
 
-    async def look_at_now(opened: Any) -> None:
+    async def update_view(opened: Any) -> None:
         nonlocal updated
         updated += 1  # `_stale` stays: the log has grown meanwhile
 
-    monkeypatch.setattr(panel, "_look_at_now", look_at_now)
+    monkeypatch.setattr(panel, "_update_view", update_view)
     panel.show(cast(Any, object()))
     await until(lambda: updated == 1)
     for name in ("one", "another"):
-        await look_back(panel, name)
+        await show_past_offer(panel, name)
     assert updated == 1
     await panel.close()
 

@@ -344,16 +344,18 @@ async def test_another_knob_in_place_of_an_answer_means_not_to_compact_now(
         assert not await bodies(on, Compaction)
 
 
-async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_ones(services: Services) -> None:
+async def test_an_update_of_the_panel_that_is_stopped_at_once_does_not_stop_later_ones(
+    services: Services,
+) -> None:
     async with opened(services) as on:
         compactions = on.model._worker().compactions
 
-        def look_and_stop(open_now: OpenSession) -> None:
+        def update_and_stop(open_now: OpenSession) -> None:
             compactions.show(open_now)
-            assert compactions._looking is not None
-            compactions._looking.cancel()  # as `close` does, before the first step
+            assert compactions._updating is not None
+            compactions._updating.cancel()  # as `close` does, before the first step
 
-        await on.ask(look_and_stop)
+        await on.ask(update_and_stop)
         await on.settled()
         before = on.compaction
         on.model.change_state(compaction=None)

@@ -67,11 +67,11 @@ class SessionCompactions:
         self._stale = False
         self._past: PastOffer | None = None
         """For the past request on the screen; None: the screen shows the present."""
-        self._look_back: Callable[[], PastOffer] | None = None
+        self._past_work: Callable[[], PastOffer] | None = None
         """Computes `_past` in full; None: that is done, or not needed."""
-        self._looks_back = asyncio.Event()
+        self._past_asked = asyncio.Event()
         """Set when there is such work: it does not wait for the pause between two updates."""
-        self._looking: asyncio.Task[None] | None = None
+        self._updating: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._making: asyncio.Task[Any] | None = None
         """The compaction that the user started."""
@@ -84,66 +84,66 @@ class SessionCompactions:
         if opened is not self._opened:
             self._begin(opened)
         self._stale = True
-        self._start_looking()
+        self._start_updating()
 
     def show_nothing(self) -> None:
         """Empty the panel, until `show` is called for what is being opened."""
         self._begin(None)
-        self._past = self._look_back = None
+        self._past = self._past_work = None
         self._updates.change_state(compaction=None)
 
     def _begin(self, opened: OpenSession | None) -> None:
         self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
 
-    def look_back(self, past: PastOffer | None, work: Callable[[], PastOffer] | None = None) -> None:
+    def show_past_offer(self, past: PastOffer | None, work: Callable[[], PastOffer] | None = None) -> None:
         """Show what could have been compacted at a past request, which `work` computes; None: show the present."""
         if past is not None or self._past is not None:
-            self._past, self._look_back = past, work
+            self._past, self._past_work = past, work
             self._put()
         if work is not None:
-            self._looks_back.set()
-            self._start_looking()
+            self._past_asked.set()
+            self._start_updating()
 
-    def _start_looking(self) -> None:
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look_again())
-            self._looking.add_done_callback(self._over)
+    def _start_updating(self) -> None:
+        if self._updating is None:
+            self._updating = asyncio.create_task(self._update_panel())
+            self._updating.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
         """Clear a task that has ended. A task cancelled before its first step never runs its own `finally`."""
-        if task is self._looking:
-            self._looking = None
+        if task is self._updating:
+            self._updating = None
         if task is self._settling:
             self._settling = None
         self._updates.call_updated()
 
-    async def _look_again(self) -> None:
+    async def _update_panel(self) -> None:
         try:
-            while (self._stale or self._look_back is not None) and self._opened is not None:
+            while (self._stale or self._past_work is not None) and self._opened is not None:
                 begun = time.monotonic()
                 if self._stale:
-                    await self._look_at_now(self._opened)
-                if self._look_back is not None:
-                    await self._look_at_past(self._look_back)
+                    await self._update_view(self._opened)
+                if self._past_work is not None:
+                    await self._update_past(self._past_work)
                 if self._stale:
                     await self._rest(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
             self._updates.show_notice(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
-            self._looking = None
+            self._updating = None
 
     async def _rest(self, seconds: float) -> None:
-        """Pause between two updates. Past requests that are asked for meanwhile are looked at."""
+        """Pause between two updates. Past requests that are asked for meanwhile do not wait for it."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if self._look_back is not None:
-                await self._look_at_past(self._look_back)
+            if self._past_work is not None:
+                await self._update_past(self._past_work)
                 continue
-            self._looks_back.clear()
+            self._past_asked.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._looks_back.wait(), left)
+                await asyncio.wait_for(self._past_asked.wait(), left)
 
-    async def _look_at_now(self, opened: OpenSession) -> None:
+    async def _update_view(self, opened: OpenSession) -> None:
         self._stale = False
         inputs = self._inputs(opened)
         made = await in_background(compaction_panel_view, inputs)
@@ -151,8 +151,8 @@ class SessionCompactions:
             self._view, self._view_of = made, inputs.length_and_setup
             self._put()
 
-    async def _look_at_past(self, work: Callable[[], PastOffer]) -> None:
-        past, self._look_back = self._past, None
+    async def _update_past(self, work: Callable[[], PastOffer]) -> None:
+        past, self._past_work = self._past, None
         made = await in_background(work)
         if past is self._past:
             self._past = made
@@ -207,9 +207,9 @@ class SessionCompactions:
         return self._making is not None or (self._settling is not None and not self._question_number)
 
     @property
-    def is_looking(self) -> bool:
+    def is_updating(self) -> bool:
         """Whether the panel's value is being computed."""
-        return self._looking is not None
+        return self._updating is not None
 
     def stop(self) -> bool:
         """Stop the running compaction. Return whether there was one."""
@@ -232,7 +232,7 @@ class SessionCompactions:
 
     async def close(self) -> None:
         """Stop everything: the session is about to be closed."""
-        tasks = [task for task in (self._settling, self._making, self._looking) if task is not None]
+        tasks = [task for task in (self._settling, self._making, self._updating) if task is not None]
         for task in tasks:
             task.cancel()
         if tasks:

@@ -269,7 +269,7 @@ class CurrentSession:
         """Show a past request, with the conversation as it was then."""
         opened = self.require_open()
         self._updates.change_state(shown=shown, transcript=opened.transcript(shown))
-        self.compactions.look_back(*(self.travel.offer(opened, shown) or (None,)))
+        self.compactions.show_past_offer(*(self.travel.offer(opened, shown) or (None,)))
 
     def return_to_next(self) -> None:
         """Go from a past request back to the next one."""
@@ -298,7 +298,7 @@ class CurrentSession:
         )
         if self.travel.place(opened) is None:
             self._updates.change_state(shown=shown)
-            self.compactions.look_back(None)
+            self.compactions.show_past_offer(None)
         self.compactions.show(opened)
         self._published()
 

@@ -34,7 +34,7 @@ class MessagePlace:
         self._updates = updates
         self._current = current
         self.held = 0
-        """How many calls wait for the user's answer."""
+        """How many calls of the session model wait for an answer of the user."""
 
     async def session_for(self, text: str) -> OpenSession | None:
         """The session for a message; None: it was withdrawn, or the user wants no session made from the open file."""

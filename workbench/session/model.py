@@ -131,8 +131,8 @@ class SessionModel(ObservableSession):
         work = self._work
         if work is None or self._running != work.held:
             return False
-        looking = work.compactions.is_looking or work.compactions.busy
-        return not work.busy and not looking and self.is_clear
+        updating = work.compactions.is_updating or work.compactions.busy
+        return not work.busy and not updating and self.is_clear
 
     def _ended(self, call: StartedCall[Any], error: Exception | None) -> None:
         """Show the error of a call that nobody awaits. Runs in the screen's thread."""

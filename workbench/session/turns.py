@@ -95,7 +95,7 @@ class Turns:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs."""
+        """Whether a turn runs or waits to begin."""
         return self._running is not None
 
     # Actions of the user

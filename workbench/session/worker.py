@@ -53,7 +53,7 @@ class SessionWorker:
 
     @property
     def held(self) -> int:
-        """How many calls wait for the user's answer."""
+        """How many calls of the session model wait for an answer of the user."""
         return self._place.held
 
     @property
@@ -142,19 +142,19 @@ class SessionWorker:
         self.current.publish()
 
     async def switch_model(self, name: str) -> None:
-        """Use another model from the next turn on."""
+        """Use another model. Waits for the running turn."""
         await self._switch(model=name)
 
     async def switch_policy(self, ref: str) -> None:
-        """Use another policy from the next turn on."""
+        """Use another policy. Waits for the running turn."""
         await self._switch(policy=ref)
 
     async def set_knob(self, knob: str) -> None:
-        """Set one knob of the policy for this session, in the form `masking.keep_last=3`."""
+        """Set a knob of the policy for this session, in the form `masking.keep_last=3`. Waits for the running turn."""
         await self._switch(knob=knob)
 
     async def _switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
-        """Plan the same log under another setup. A running turn keeps its own."""
+        """Plan the same log under another setup. A running turn keeps its own, and is waited for."""
         if self.turns.busy:
             self._updates.show_notice(Notice("from the next turn on"))
         async with self.turns.free:
