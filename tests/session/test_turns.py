@@ -283,6 +283,19 @@ async def test_a_message_is_edited_in_a_fork(services: Services, monkeypatch: py
     assert sorted(info.title for info in services.store.list()) == ["one", "one (fork)"]
 
 
+async def test_a_message_of_another_session_is_not_edited(services: Services) -> None:
+    other, here = (services.store.create([UserMessage(text)], title=text) for text in ("other", "here"))
+    for session in (other, here):
+        session.close()
+    async with opened(services, here.id) as on:
+        assert on.opened == here.id
+        on.model.edit_and_resend(2, "changed", other.id)
+        await on.settled()
+        assert "another session was opened meanwhile" in on.told
+        assert on.title == "here"
+    assert len(services.store.list()) == 2
+
+
 async def test_what_cannot_begin_is_told(services: Services, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "approvals.toml").write_text("always = 3")

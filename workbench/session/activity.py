@@ -101,7 +101,7 @@ class ActivityFollower:
 
     def _note_opened(self, opened: OpenSession) -> None:
         """If the user has opened another session, stay with that one."""
-        ref = opened.ref or (opened.session.id if opened.session is not None else "")
+        ref = opened.identity
         if ref != self._ref:
             self._pinned = self._pinned or bool(self._ref)
             self._ref, self._name, self._changed = ref, printable(opened.name), 0

@@ -172,6 +172,7 @@ class CurrentSession:
         self._leave()
         self._updates.change_state(
             title=name,
+            opened="",
             transcript=transcript,
             live=None,
             shown=None,
@@ -287,6 +288,7 @@ class CurrentSession:
         status = figures.status_figures(opened, shown.plan)
         self._updates.change_state(
             title=opened.name,
+            opened=opened.identity,
             folder=_folder(opened, here.storable.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),

@@ -52,10 +52,9 @@ def alert_figures(opened: OpenSession, status: Status) -> AlertFigures:
     """What alerts are made from. Of another agent's session, the last request counts as it was reported."""
     tokens = opened.last_prompt if opened.recorded is not None and opened.last_prompt else status.tokens
     is_known = status.window > 0 and status.window_source not in ("guess", "fallback")
-    session = opened.ref or (opened.session.id if opened.session is not None else "")
     share = tokens / status.window if is_known else None
     name = opened.name if opened.session is not None else Path(opened.name).name
-    return AlertFigures(session, name, share, opened.compactions, opened.failures)
+    return AlertFigures(opened.identity, name, share, opened.compactions, opened.failures)
 
 
 def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:

@@ -49,6 +49,8 @@ class SessionState:
     """Everything that can be observed of a session, at one moment. The defaults apply until a session is open."""
 
     title: str = ""
+    opened: str = ""
+    """What is open: the id of a session, or the reference of a file. Empty while it is still being read."""
     folder: str = ""
     """In the form `~/proj`."""
     branch: str = ""
@@ -93,6 +95,7 @@ class SessionChanges(TypedDict, total=False):
     """The fields of `SessionState`, any of which can be put."""
 
     title: str
+    opened: str
     folder: str
     branch: str
     transcript: Transcript

@@ -70,6 +70,11 @@ class OpenSession:
     """How many events the ledger has received."""
 
     @property
+    def identity(self) -> str:
+        """The reference of a file, or the id of a session: the same whenever it is opened."""
+        return self.ref or (self.session.id if self.session is not None else "")
+
+    @property
     def writable(self) -> bool:
         """Whether anything can be appended."""
         return self.session is not None and self.session.writable

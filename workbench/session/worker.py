@@ -28,6 +28,8 @@ T = TypeVar("T")
 DRAFT_PAUSE = 0.15
 """Seconds without a keypress before a draft is counted."""
 
+OPENED_MEANWHILE = "another session was opened meanwhile; the message that you edited is not in it"
+
 
 class SessionWorker:
     """The open session, and every action on it."""
@@ -89,8 +91,13 @@ class SessionWorker:
         await self._go_on_in_a_fork(at)
         self._updates.show_notice(Notice(f"now in {self.current.require_open().name}; the other session is unchanged"))
 
-    async def edit_and_resend(self, seq: int, text: str) -> None:
-        """Send another text in place of a message, in a copy of the session that ends before it."""
+    async def edit_and_resend(self, seq: int, text: str, within: str = "") -> None:
+        """Send another text in place of a message, in a copy of the session that ends before it.
+
+        `within`: the session of the message, as in `SessionState.opened`. Raises Refused if another one is open by now.
+        """
+        if within not in ("", self.current.require_open().identity):
+            raise Refused(OPENED_MEANWHILE)
         await self._go_on_in_a_fork(seq - 1)
         await self.turns.send(text, self.current.writable())
 

@@ -24,6 +24,8 @@ class EditAndResend(Message):
 
     seq: int
     text: str
+    within: str = ""
+    """The session of that message, as in `SessionState.opened`."""
 
 
 class Interrupt(Message):

@@ -17,7 +17,7 @@ from workbench.config.text import counted, printable, printable_lines
 from workbench.session.observable import ObservableSession
 from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.completion import CompletionQuery, completion_query
-from workbench.tui.chat.history_area import HistoryTextArea
+from workbench.tui.chat.history_area import HistoryTextArea, joined
 from workbench.tui.messages import DraftChanged, EditAndResend, RunCommand, Send
 from workbench.tui.observing import observed
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
@@ -216,7 +216,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         editing, self.editing = self.editing, None
         self._past, self._draft, self._cleared = None, "", ""
         self.clear()
-        self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text))
+        self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text, self.opened))
 
     def _is_whole_command(self) -> bool:
         """Whether the text is a complete command, perhaps with a trailing blank from Tab, so that Enter runs it."""
@@ -235,8 +235,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
     def insert_above_draft(self, text: str) -> None:
         """Put a text above the current draft."""
-        typed = self.text
-        self._set(text if not typed.strip() else f"{text}\n\n{typed}")
+        self._set(joined(text, self.text))
 
     def on_paste(self, event: events.Paste) -> None:
         """Insert pasted text, without control characters and up to a maximum length."""

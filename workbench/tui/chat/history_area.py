@@ -76,6 +76,11 @@ MOST_SEARCHED = 20_000
 """The most entries that a history search reads."""
 
 
+def joined(text: str, draft: str) -> str:
+    """A text above a draft."""
+    return "\n\n".join(each for each in (text, draft) if each.strip())
+
+
 class HistoryTextArea(Observing, RestingTextArea):
     """A text area that keeps the draft while it shows or edits an earlier message."""
 
@@ -85,6 +90,7 @@ class HistoryTextArea(Observing, RestingTextArea):
 
         search: HistorySearch
 
+    opened = observed(lambda session: session.opened, repaint=False)
     transcript = observed(lambda session: session.transcript, repaint=False)
     editing: var[ChatEntry | None] = var(None)
     """The message that the user is editing."""
@@ -195,8 +201,20 @@ class HistoryTextArea(Observing, RestingTextArea):
         self._past = None
         self.editing = entry
         self._set(entry.text)
+        self._shown = self.text
 
     def leave_edit(self) -> None:
         """Cancel the edit and bring back the draft."""
         self.editing = None
         self._set(self._draft)
+
+    def watch_opened(self) -> None:
+        """End an edit when another session is opened: its message is not in that one. The text is kept."""
+        if self.editing is None:
+            return
+        self.end_search(keep=False)
+        changed = "" if self.text == self._shown else self.text
+        self._draft = joined(changed, self._draft)
+        self.leave_edit()
+        kept = "; its text is your draft now" if changed else ""
+        self.notify(f"another session was opened: the edit has ended{kept}", severity="warning", markup=False)

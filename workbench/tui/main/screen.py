@@ -123,7 +123,7 @@ class MainScreen(SessionPanes):
 
     @on(messages.EditAndResend)
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:
-        self.model.edit_and_resend(message.seq, message.text)
+        self.model.edit_and_resend(message.seq, message.text, message.within)
 
     @on(messages.Interrupt)
     def _interrupt(self) -> None:

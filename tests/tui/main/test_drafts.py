@@ -1,0 +1,82 @@
+"""What is typed and not sent yet stays, whatever happens to the session meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tui.play import Script, answer, program, settle, shown, told, until
+from workbench.log.events import AssistantMessage, UserMessage
+from workbench.sources.services import Services
+from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def two_sessions(services: Services) -> None:
+    """A long one, and after it a short one, which is opened."""
+    for title, turns in (("long", 5), ("short", 2)):
+        said = [body for at in range(turns) for body in (UserMessage(f"{title} {at}"), AssistantMessage("yes"))]
+        services.store.create(said, title=title).close()
+
+
+async def edit_last(pilot: Pilot[Any]) -> None:
+    """Edit the last message of the user."""
+    await pilot.press("shift+tab", "end", "up", "e")
+    await settle(pilot)
+
+
+async def open_other(pilot: Pilot[Any], screen: MainScreen, title: str) -> None:
+    screen.send_or_run(Send(f"/open {title}"))
+    await until(lambda: screen.model.state.title == title)
+    await settle(pilot)
+
+
+async def test_an_edit_ends_when_another_session_is_opened_and_its_text_stays(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(answer("done"))
+    script.play(monkeypatch)
+    two_sessions(services)
+    async with program(services) as (pilot, screen):
+        composer = screen.chat.composer
+        await pilot.press(*"mine")
+        await edit_last(pilot)
+        assert "editing message 4" in shown(pilot.app)
+        await pilot.press(*"more")
+        await open_other(pilot, screen, "long")
+        assert composer.text == "short 1more\n\nmine"
+        assert composer.editing is None
+        assert "the edit has ended; its text is your draft now" in told(pilot.app)
+        await pilot.press("enter")
+        await until(lambda: len(script.requests) == 1)
+        await settle(pilot)
+        assert [screen.model.state.transcript[at].text for at in (-2, -1)] == ["short 1more\n\nmine", "done"]
+    assert sorted(info.title for info in services.store.list()) == ["long", "short"], "nothing was forked"
+
+
+async def test_an_edit_without_a_change_leaves_no_text_in_another_session(services: Services) -> None:
+    two_sessions(services)
+    async with program(services) as (pilot, screen):
+        await pilot.press(*"mine")
+        await edit_last(pilot)
+        await open_other(pilot, screen, "long")
+        assert screen.chat.composer.text == "mine"
+
+
+async def test_an_edit_goes_on_while_the_same_session_grows(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("done")).play(monkeypatch)
+    two_sessions(services)
+    async with program(services) as (pilot, screen):
+        await edit_last(pilot)
+        await pilot.press(*"more")
+        screen.send_or_run(Send("meanwhile"))
+        await until(lambda: screen.model.state.transcript[-1].text == "done")
+        await settle(pilot)
+        assert screen.chat.composer.text == "short 1more"
+        assert screen.chat.composer.editing is not None
