@@ -65,8 +65,12 @@ class StartedCall(Generic[T]):
         self.is_awaited = False
 
     def __await__(self) -> Generator[Any, None, T]:
+        return self.result_later().__await__()
+
+    def result_later(self) -> Coroutine[Any, Any, T]:
+        """What to await where that cannot be done at once, as in a worker."""
         self.is_awaited = True
-        return self._result().__await__()
+        return self._result()
 
     async def _result(self) -> T:
         try:

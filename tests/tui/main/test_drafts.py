@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from tui.play import Script, answer, program, settle, shown, told, until
+from tui.play import Script, answer, program, settle, shown, told, typed, until
+from tui.recorded.long_run import as_session, run
 from workbench.log.events import AssistantMessage, UserMessage
+from workbench.session import outside_changes
+from workbench.session.open_session import CHANGED_NOW
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
@@ -56,6 +60,34 @@ async def test_an_edit_ends_when_another_session_is_opened_and_its_text_stays(
         await settle(pilot)
         assert [screen.model.state.transcript[at].text for at in (-2, -1)] == ["short 1more\n\nmine", "done"]
     assert sorted(info.title for info in services.store.list()) == ["long", "short"], "nothing was forked"
+
+
+async def test_a_message_that_is_refused_comes_back(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside_changes, "CHECK_SECONDS", 3_600)
+    ref = as_session(services, run(5))
+    async with program(services, ref=ref) as (pilot, screen):
+        with Services() as proxy, proxy.store.session(ref) as session:
+            session.append(UserMessage("from the agent"))
+        await typed(pilot, "hello")
+        await until(lambda: CHANGED_NOW in told(pilot.app))
+        await settle(pilot)
+        assert screen.chat.composer.text == "hello"
+
+
+async def test_an_edit_that_is_refused_comes_back(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    Script([gate, *answer("done")]).play(monkeypatch)
+    two_sessions(services)
+    async with program(services) as (pilot, screen):
+        await edit_last(pilot)
+        screen.send_or_run(Send("work"))
+        await until(lambda: screen.model.state.activity.kind == "asking")
+        await pilot.press(*"more", "enter")
+        await until(lambda: "the model is still working" in told(pilot.app))
+        await until(lambda: screen.chat.composer.text.endswith("more"))
+        gate.set()
+        await settle(pilot)
+    assert len(services.store.list()) == 2
 
 
 async def test_an_edit_without_a_change_leaves_no_text_in_another_session(services: Services) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -83,9 +83,18 @@ class MainScreen(SessionPanes):
             return
         if found is None:
             self.chat.view.follow()
-            self.model.send(text)
+            self._deliver(text, self.model.send(text).result_later())
         else:
             self.run_command(*found)
+
+    @work(group="sending")
+    async def _deliver(self, text: str, sending: Awaitable[None]) -> None:
+        """If a message is refused, put it back into the composer, which has cleared itself."""
+        try:
+            await sending
+        except WorkbenchError:
+            self.chat.give_back(text)
+            raise
 
     @on(Composer.PastWanted)
     def _past_wanted(self, message: Composer.PastWanted) -> None:
@@ -123,7 +132,8 @@ class MainScreen(SessionPanes):
 
     @on(messages.EditAndResend)
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:
-        self.model.edit_and_resend(message.seq, message.text, message.within)
+        sending = self.model.edit_and_resend(message.seq, message.text, message.within)
+        self._deliver(message.text, sending.result_later())
 
     @on(messages.Interrupt)
     def _interrupt(self) -> None:
