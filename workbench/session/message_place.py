@@ -14,7 +14,7 @@ from workbench.session.adopting import adoption_changes
 from workbench.session.current import CurrentSession
 from workbench.session.observable import ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import make_session
+from workbench.session.questions import NoSessionWanted, make_session
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.values import Activity
@@ -37,7 +37,7 @@ class MessagePlace:
         """How many calls of the session model wait for an answer of the user."""
 
     async def session_for(self, text: str) -> OpenSession | None:
-        """The session for a message; None: it was withdrawn, or the user wants no session made from the open file."""
+        """The session for a message; None: it was withdrawn. Raises Refused if it cannot be sent there."""
         current = self._current
         early = current.opening.locked()
         if early:
@@ -47,8 +47,8 @@ class MessagePlace:
             if early and not self.withdraw_early(text):
                 return None
             opened = current.require_open()
-        if opened.session is None and not await self._is_made_for(text, opened):
-            return None
+        if opened.session is None:
+            await self._make_session_for_message(opened)
         if not current.turns.busy:  # else a turn may need the answer, and the message waits with it
             current.compactions.decline_question()
         return current.writable()
@@ -61,24 +61,19 @@ class MessagePlace:
         self._updates.change_state(queue=tuple(self._current.early))
         return True
 
-    async def _is_made_for(self, text: str, opened: OpenSession) -> bool:
-        """Make a session of the open file for a message, if the user agrees; else give the message back."""
-        made = False
+    async def _make_session_for_message(self, opened: OpenSession) -> None:
+        """Make a session of the open file if the user agrees. Raises NoSessionWanted if not, and Refused if another
+        message waits for the answer, or if something else is open by then."""
+        if self.held:
+            raise Refused(ASKED)
+        self.held += 1
         try:
-            if self.held:
-                raise Refused(ASKED)
-            self.held += 1
-            try:
-                agreed = await self._may_make_session(opened)
-            finally:
-                self.held -= 1
-            if agreed:
-                await self.make_session(opened)
-                made = True
+            agreed = await self._may_make_session(opened)
         finally:
-            if not made:
-                self._updates.give_back(text)
-        return made
+            self.held -= 1
+        if not agreed:
+            raise NoSessionWanted("the message was not sent: no session was made of the file")
+        await self.make_session(opened)
 
     def _still_open(self, opened: OpenSession) -> OpenSession:
         """What is open: the same, or the same file with new contents. Raises Refused if something else is open now."""

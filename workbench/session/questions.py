@@ -11,6 +11,7 @@ from workbench.agent import approvals
 from workbench.agent.approval_patterns import COMMAND, exact_pattern
 from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
+from workbench.config.errors import Refused
 from workbench.views.values import A_COPY, AnswerChoice, UserQuestion
 
 MOST_DETAIL = 20_000
@@ -105,6 +106,10 @@ def _changes(values: Mapping[str, Any]) -> list[str]:
             if isinstance(values.get(key), str):
                 lines += [f"{sign} {line}" for line in values[key].splitlines()]
     return lines
+
+
+class NoSessionWanted(Refused):
+    """The user answered that no session is made from a file, so the message that was typed there is not sent."""
 
 
 def make_session(number: int, name: str, changes: str) -> UserQuestion:

@@ -61,7 +61,7 @@ class PlaceForMessages(Protocol):
     """Knows the session for a message."""
 
     async def session_for(self, text: str) -> OpenSession | None:
-        """The session for a message. It may ask the user first; None: the message is not sent."""
+        """The session for a message. It may ask the user first; None: the message was withdrawn meanwhile."""
         ...
 
     def withdraw_early(self, text: str) -> bool:

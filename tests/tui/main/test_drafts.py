@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +89,24 @@ async def test_an_edit_that_is_refused_comes_back(services: Services, monkeypatc
         gate.set()
         await settle(pilot)
     assert len(services.store.list()) == 2
+
+
+@pytest.mark.parametrize("keys", [["n", "enter"], ["escape"]], ids=["typed", "cancelled"])
+async def test_a_message_comes_back_if_no_session_is_made_for_it(
+    services: Services, talk: Path, keys: list[str]
+) -> None:
+    async with program(services, ref=str(talk)) as (pilot, screen):
+        composer = screen.chat.composer
+        await typed(pilot, "go on")
+        await until(lambda: screen.model.state.question is not None)
+        assert composer.text == ""
+        composer.focus()
+        await pilot.press(*keys)
+        await until(lambda: screen.model.state.question is None)
+        await settle(pilot)
+        assert composer.text == "go on"
+        assert told(pilot.app) == ""
+    assert services.store.list() == []
 
 
 async def test_an_edit_without_a_change_leaves_no_text_in_another_session(services: Services) -> None:

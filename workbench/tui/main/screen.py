@@ -16,6 +16,7 @@ from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.config.text import counted, printable
 from workbench.proxy import control
+from workbench.session.questions import NoSessionWanted
 from workbench.sources.options import Detour
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
@@ -92,6 +93,8 @@ class MainScreen(SessionPanes):
         """If a message is refused, put it back into the composer, which has cleared itself."""
         try:
             await sending
+        except NoSessionWanted:
+            self.chat.give_back(text)
         except WorkbenchError:
             self.chat.give_back(text)
             raise
