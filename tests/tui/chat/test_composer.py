@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from textual.events import Paste
 
-from tui.chat.host import Host, LongTranscript, said, settle
+from tui.chat.host import ASKED, Host, LongTranscript, said, settle
 from tui.play import told, until
 from tui.small_app import screen_of
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
-from workbench.tui.messages import DraftChanged, Send, Withdraw
+from workbench.tui.messages import DraftChanged, EditAndResend, Send, Withdraw
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.views.values import Activity, DraftCost, LiveAnswer
 
@@ -171,10 +171,68 @@ async def test_a_message_of_the_past_that_was_changed_is_not_lost() -> None:
     app = Host(TALK)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await pilot.press("up", "X", "up", "up")
-        assert app.pane.composer.text == "first"
+        composer = app.pane.composer
+        await pilot.press(*"draft", "up", "X", "up", "up")
+        assert composer.text == "first"
+        await pilot.press("down")
+        assert composer.text == "second\nof two linesX"
         await pilot.press("down", "down")
-        assert app.pane.composer.text == "second\nof two linesX"
+        assert composer.text == "draft"
+        await pilot.press("up", "Y", "enter")
+        assert texts(app) == ["second\nof two linesXY"]
+        assert composer.text == "draft"
+
+
+async def test_the_draft_comes_back_when_an_earlier_message_is_sent() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        composer = app.pane.composer
+        await pilot.press(*"draft", "up", "!", "enter")
+        assert texts(app) == ["second\nof two lines!"]
+        assert composer.text == "draft"
+        await pilot.press("ctrl+r", *"first", "enter", "enter")
+        assert texts(app)[1:] == ["first"]
+        assert composer.text == "draft"
+        await pilot.press("ctrl+r", *"first", "end", "?", "down")
+        assert composer.text == "draft", "it is behind what was found"
+        await pilot.press("enter")
+        assert texts(app)[2:] == ["draft"]
+        assert composer.text == ""
+
+
+async def test_the_draft_comes_back_when_an_edit_is_sent() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        composer = app.pane.composer
+        await pilot.press(*"draft")
+        composer.edit_message(TALK[2])
+        await pilot.press("X")
+        composer.edit_message(TALK[0])
+        await pilot.press("Y", "enter")
+        assert [(sent.seq, sent.text) for sent in app.posted(EditAndResend)] == [(1, "firstY")]
+        assert composer.text == "draft"
+        composer.edit_message(TALK[2])
+        assert composer.text == "second\nof two linesX", "as it was left"
+        await pilot.press("escape")
+        assert composer.text == "draft"
+        composer.edit_message(TALK[2])
+        assert composer.text == TALK[2].text, "Escape has dropped the edit"
+
+
+async def test_a_draft_outlives_a_question() -> None:
+    app = Host(TALK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"draft", "up")
+        app.question = ASKED
+        await settle(pilot)
+        await pilot.press("tab", "escape")
+        app.question = None
+        await settle(pilot)
+        await pilot.press("down")
+        assert app.pane.composer.text == "draft"
 
 
 async def test_history_of_a_long_session_looks_at_few_entries() -> None:

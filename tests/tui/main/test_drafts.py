@@ -118,6 +118,20 @@ async def test_an_edit_without_a_change_leaves_no_text_in_another_session(servic
         assert screen.chat.composer.text == "mine"
 
 
+async def test_a_draft_outlives_a_session_switch(services: Services) -> None:
+    two_sessions(services)
+    async with program(services) as (pilot, screen):
+        await pilot.press(*"mine")
+        await open_other(pilot, screen, "long")
+        assert screen.chat.composer.text == "mine"
+        await pilot.press("up")
+        assert screen.chat.composer.text == "long 4"
+        await open_other(pilot, screen, "short")
+        assert screen.chat.composer.text == "long 4"
+        await pilot.press("down")
+        assert screen.chat.composer.text == "mine"
+
+
 async def test_an_edit_goes_on_while_the_same_session_grows(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

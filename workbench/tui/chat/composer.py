@@ -194,6 +194,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     def action_send(self) -> None:
         """Send the message, or run the slash command. An edited message is sent in a fork of the session.
 
+        What was typed before an edit, or before an earlier message was shown, comes back then.
         Enter first ends a history search, turns a backslash before the cursor into a new line, or inserts a completion.
         """
         if self._search is not None:
@@ -213,9 +214,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         if self.refusal and (self.editing is not None or not text.startswith("/")):
             self.notify(self.refusal, severity="warning", markup=False)
             return
-        editing, self.editing = self.editing, None
-        self._past, self._draft, self._cleared = None, "", ""
-        self.clear()
+        editing = self.editing
+        self.show_draft()
         self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text, self.opened))
 
     def _is_whole_command(self) -> bool:
@@ -235,6 +235,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
     def insert_above_draft(self, text: str) -> None:
         """Put a text above the current draft."""
+        self.end_search(keep=False)
         self._set(joined(text, self.text))
 
     def on_paste(self, event: events.Paste) -> None:

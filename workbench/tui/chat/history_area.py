@@ -98,8 +98,13 @@ class HistoryTextArea(Observing, RestingTextArea):
     def __init__(self, session: ObservableSession, **options: Any) -> None:
         super().__init__(session, **options)
         self._past: int | None = None
-        """The entry that is shown instead of the draft."""
+        """The entry that is shown instead of the draft; behind the last one, for a message that was searched for."""
+        self._past_text = ""
+        """The earlier message that is shown or edited, as it was sent."""
         self._shown = ""
+        """The same as it was before the user typed in it."""
+        self._changed: dict[str, str] = {}
+        """Earlier messages that the user has changed and not sent, by their text."""
         self._draft = ""
         """The draft, while an earlier message or an edit is shown."""
         self._cleared = ""
@@ -137,16 +142,18 @@ class HistoryTextArea(Observing, RestingTextArea):
         return True
 
     def _keep_draft(self) -> None:
-        """Keep the current text, even an edited past message: stepping forward to the end brings it back."""
-        if self._past is None or self.text != self._shown:
+        """Keep the draft, or the changes to an earlier message: stepping back to either of them shows it again."""
+        if self._past is None and self.editing is None:
             self._draft = self.text
+        elif self.text != self._shown:
+            self._changed[self._past_text] = self.text
 
     def _show_past(self, places: range) -> bool:
         for place in places:
             entry = self.transcript[place]
             if entry.kind == "you":
-                self._past = place
-                self._set(entry.text)
+                self._past, self._past_text = place, entry.text
+                self._set(self._changed.get(entry.text, entry.text))
                 self._shown = self.text
                 return True
         return False
@@ -163,6 +170,7 @@ class HistoryTextArea(Observing, RestingTextArea):
     def action_search_history(self) -> None:
         """Start a history search; again: find an older match."""
         if self._search is None:
+            self._keep_draft()
             self._search = HistorySearch(self._inputs(), self.text)
             self.post_message(self.PastWanted(self._search))
         else:
@@ -187,29 +195,42 @@ class HistoryTextArea(Observing, RestingTextArea):
         return self._search is not None
 
     def end_search(self, *, keep: bool) -> None:
-        """End the search; `keep` the match, or bring back the draft."""
+        """End the search; `keep` the match, so that stepping forward shows the draft, or bring back the draft."""
         search, self._search = self._search, None
         if search is not None:
             if not keep:
                 self._set(search.draft)
+            elif self.text != search.draft and self.editing is None:
+                self._past, self._past_text, self._shown = len(self.transcript), self.text, self.text
             self.search_changed()
 
     def edit_message(self, entry: ChatEntry) -> None:
         """Edit a message; the draft is kept."""
-        if self.editing is None:
-            self._draft = self._draft if self._past is not None else self.text
-        self._past = None
+        self._keep_draft()
+        self._past, self._past_text = None, entry.text
         self.editing = entry
-        self._set(entry.text)
+        self._set(self._changed.get(entry.text, entry.text))
         self._shown = self.text
 
     def leave_edit(self) -> None:
-        """Cancel the edit and bring back the draft."""
+        """Drop the edit and bring back the draft."""
+        self._changed.pop(self._past_text, None)
         self.editing = None
         self._set(self._draft)
 
+    def show_draft(self) -> None:
+        """Bring back the draft, in place of a text that was sent; empty if that was the draft itself."""
+        draft = ""
+        if self.editing is not None or self._past is not None:
+            draft = self._draft
+            self._changed.pop(self._past_text, None)
+        self.editing, self._past, self._cleared = None, None, ""
+        self._set(draft)
+
     def watch_opened(self) -> None:
         """End an edit when another session is opened: its message is not in that one. The text is kept."""
+        if self._past is not None:
+            self._past = len(self.transcript)
         if self.editing is None:
             return
         self.end_search(keep=False)
