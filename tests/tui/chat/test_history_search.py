@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.events import Paste
 
 from tui.chat.host import Host, said, settle
 from tui.small_app import screen_of
@@ -99,3 +100,18 @@ async def test_what_is_not_found_is_said() -> None:
         await pilot.press("ctrl+r", *"nothing like it")
         await settle(pilot)
         assert "nothing found" in screen_of(app)
+
+
+async def test_what_is_pasted_into_a_search_is_searched_for() -> None:
+    app = Host(list(TALK))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"draft", "ctrl+r", "f")
+        app.post_message(Paste("ix the p\x1b[31m\r\n"))
+        await settle(pilot)
+        assert app.pane.composer.text == "fix the parser"
+        assert "history: fix the p" in screen_of(app)
+        await pilot.press("a")
+        assert app.pane.composer.text == "fix the parser"
+        await pilot.press("escape")
+        assert app.pane.composer.text == "draft"

@@ -230,8 +230,12 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def type(self, text: str) -> None:
-        """Insert at the cursor what was pasted, or typed elsewhere."""
-        self.replace(clipboard_text(text), *self.selection, maintain_selection_offset=False)
+        """Insert at the cursor what was pasted, or typed elsewhere; in a history search, search for it."""
+        if self._search is None:
+            self.replace(clipboard_text(text), *self.selection, maintain_selection_offset=False)
+        else:
+            self._search.type(clipboard_text(text).strip("\n"))
+            self._show_found(self._search)
 
     def insert_above_draft(self, text: str) -> None:
         """Put a text above the current draft."""
