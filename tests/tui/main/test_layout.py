@@ -51,7 +51,7 @@ def test_a_hidden_pane_comes_back_when_one_goes_there() -> None:
     assert arrangement.toggled("context").visible == {"chat", "context"}
 
 
-def test_a_low_terminal_has_no_room_for_two_panes_over_each_other() -> None:
+def test_a_low_terminal_shows_the_compaction_only_while_it_is_active() -> None:
     assert PaneLayout(split=True).fitted(160, 15).visible == {"chat", "context"}
     assert PaneLayout(split=True, active="compaction").fitted(160, 15).visible == set(PANES)
 

@@ -175,6 +175,34 @@ async def check_one_pane(pilot: Pilot[Any], screen: MainScreen) -> None:
     assert set(regions(screen)) == {"context", "compaction"}
 
 
+async def test_what_cannot_be_shown_is_not_hidden_either(services: Services) -> None:
+    async with program(services, (99, 30)) as (pilot, screen):
+        await pilot.press("f3", "ctrl+b")
+        await settle(pilot)
+        assert "side by side need 100 columns" in told(pilot.app)
+        assert set(regions(screen)) == {"context"}
+        await pilot.resize_terminal(120, 30)
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context", "compaction"}, "none was hidden"
+        await pilot.press("f2")
+        await pilot.resize_terminal(120, 20)
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat"}
+        await pilot.press("ctrl+b")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context"}
+        await typed(pilot, "/hide compaction")
+        assert "needs 24 lines" in told(pilot.app)
+        await typed(pilot, "/hide context")
+        assert set(regions(screen)) == {"chat"}
+        await pilot.press("ctrl+b")
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context"}
+        await pilot.resize_terminal(120, 30)
+        await settle(pilot)
+        assert set(regions(screen)) == {"chat", "context", "compaction"}
+
+
 @pytest.mark.long
 async def test_panes_side_by_side_are_walked_moved_and_hidden_with_keys_and_mouse(services: Services) -> None:
     services.store.create([UserMessage("hi")], title="talk").close()

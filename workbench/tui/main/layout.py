@@ -10,6 +10,8 @@ SPLIT_COLUMNS = 100
 """The least width for panes side by side."""
 SPLIT_LINES = 28
 """From this height on, all panes are shown by default."""
+COMPACTION_LINES = 24
+"""The least height for the compaction next to other panes, unless it is the active one."""
 SMALLEST, LARGEST = 20, 80
 """The least and the largest share of a pane, in per cent."""
 STEP = 5
@@ -30,6 +32,8 @@ class PaneLayout:
     """The context's share of the lines next to the chat, in per cent."""
     narrow: bool = False
     """Whether there is room for only one pane."""
+    low: bool = False
+    """Whether there is room for the compaction only while it is the active pane."""
 
     @property
     def is_split(self) -> bool:
@@ -41,12 +45,11 @@ class PaneLayout:
         return frozenset(PANES) - self.hidden if self.is_split else frozenset({self.active})
 
     def fitted(self, width: int, height: int) -> PaneLayout:
-        """The layout for a terminal of this size; a low one has no room for two panes one above the other."""
+        """The layout for a terminal of this size. A low one shows the compaction only while that is active."""
         split = height >= SPLIT_LINES if self.split is None else self.split
-        low = height < 24 and self.active != "compaction"
-        return replace(
-            self, split=split, narrow=width < SPLIT_COLUMNS, hidden=self.hidden | {"compaction"} if low else self.hidden
-        )
+        low = height < COMPACTION_LINES
+        too_low: frozenset[PaneName] = frozenset({"compaction"} if low and self.active != "compaction" else ())
+        return replace(self, split=split, narrow=width < SPLIT_COLUMNS, low=low, hidden=self.hidden | too_low)
 
     def with_active(self, name: PaneName) -> PaneLayout:
         """The layout with another active pane, which is shown if it was hidden."""

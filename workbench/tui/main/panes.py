@@ -17,13 +17,13 @@ from workbench.config.errors import Refused
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
-from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
+from workbench.tui.main.layout import COMPACTION_LINES, SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import PaneKeys
 from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
-from workbench.tui.widgets.main_screen_api import PaneName
+from workbench.tui.widgets.main_screen_api import PANES, PaneName
 
 LOW = 28
 """Below this height, the legend of the bar is hidden, unless the context is the active pane."""
@@ -88,16 +88,26 @@ class PaneScreen(Screen[None]):
     # What is shown
 
     def toggle_split(self) -> bool:
-        if self.fitted.narrow:
-            raise Refused(
-                f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
-            )
+        self._check_width()
         self.arrangement = replace(self.arrangement, split=not self.fitted.split)
         return self.fitted.is_split
 
     def hide(self, name: PaneName | None) -> None:
+        self._check_width()
         shown = replace(self.arrangement, split=True)
-        self.arrangement = shown.toggled_side() if name is None else shown.toggled(name)
+        if name is None:
+            self.arrangement = replace(shown, hidden=frozenset(PANES) - self.fitted.visible).toggled_side()
+            return
+        if name == "compaction" and self.fitted.low and shown.active != name:
+            raise Refused(f"the compaction next to other panes needs {COMPACTION_LINES} lines; F4 goes there")
+        self.arrangement = shown.toggled(name)
+
+    def _check_width(self) -> None:
+        """Raise Refused if there is room for only one pane."""
+        if self.fitted.narrow:
+            raise Refused(
+                f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
+            )
 
     def resize(self, columns: int, lines: int) -> None:
         self.arrangement = self.arrangement.resized(columns, lines)
