@@ -128,7 +128,7 @@ async def test_messages_wait_for_a_new_plan_of_a_long_log(
 
 async def ask_whether(on: Watcher, text: str) -> None:
     """Send a message to an open file, and wait for the question whether to make a session of it."""
-    on.model.send(text)
+    on.send(text)
     await until(lambda: on.question is not None)
     assert on.question.kind == "import"
 
@@ -144,7 +144,7 @@ async def test_the_question_about_a_file_ends_with_the_file(
         on.model.open_session("short")
         await on.settled()
         assert on.question is None
-        assert on.unsent == ["for the file"]
+        await until(lambda: on.unsent == ["for the file"])
         assert MEANWHILE in on.told
         on.model.answer(number, "yes")  # too late
         on.model.send("y")
@@ -173,7 +173,7 @@ async def test_an_answer_that_comes_while_something_else_is_opened_is_too_late(
         gate.set()
         await on.settled()
         assert (on.title, from_user(on)) == ("short", ["short"])
-        assert on.unsent == ["for the file"]
+        await until(lambda: on.unsent == ["for the file"])
         assert MEANWHILE in on.told
     assert len(services.store.list()) == 1
 
@@ -190,7 +190,7 @@ async def test_nothing_is_asked_about_a_file_that_was_left_before_its_plan_was_t
     monkeypatch.setattr("workbench.session.message_place.adoption_changes", slowly)
     services.store.create([UserMessage("short")], title="short").close()
     async with opened(services, as_file(tmp_path, run(3))) as on:
-        on.model.send("for the file")
+        on.send("for the file")
         await until(lambda: on.activity.text == "planning…")
         on.model.open_session("short")
         await until(lambda: on.title == "short")
@@ -206,7 +206,7 @@ async def test_a_file_is_asked_about_once(services: Services, talk: Path, monkey
     async with opened(services, str(talk)) as on:
         await ask_whether(on, "one")
         number = on.question.number
-        on.model.send("two")
+        on.send("two")
         await until(lambda: on.unsent == ["two"])
         assert ASKED in on.told
         assert on.question.number == number

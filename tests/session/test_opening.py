@@ -109,7 +109,7 @@ async def test_nothing_of_the_session_before_is_left_while_a_long_one_is_read(
     gate.set()
     async with opened(services, str(talk)) as on:
         before = on.compaction
-        on.model.send("a message to the file")
+        on.send("a message to the file")
         await until(lambda: on.question is not None)
         gate.clear()
         on.model.open_session("long")

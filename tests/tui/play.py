@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from textual.screen import Screen
 
 from support.waiting import GIVE_UP, WaitLimit, patiently
 from tui.small_app import screen_of
+from workbench.config.errors import WorkbenchError
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallPiece, ReplyFinished, ReplyPart, ReportedUsage, TextPiece
@@ -25,6 +26,7 @@ from workbench.session import connection
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice, SessionState
 from workbench.session.open_session import OpenSession
+from workbench.session.questions import NoSessionWanted
 from workbench.sources import compactors
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -102,6 +104,22 @@ class Watcher:
         self.model.listen(self.notices.append)
         self.model.listen_for_unsent(self.unsent.append)
         self.model.start(ref or newest(services))
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def send(self, text: str) -> None:
+        """Send a message as the screen does: one that is refused is in the input again."""
+        task = asyncio.create_task(self._deliver(text, self.model.send(text).result_later()))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _deliver(self, text: str, sending: Awaitable[None]) -> None:
+        try:
+            await sending
+        except NoSessionWanted:
+            self.unsent.append(text)
+        except WorkbenchError as error:
+            self.unsent.append(text)
+            self.notices.append(Notice(str(error), "error"))
 
     def _observe(self, before: SessionState, after: SessionState) -> None:
         values = [(each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(SessionState)]
