@@ -32,7 +32,6 @@ ALLOWED = {
     ("cli/mcp_serve.py", "fdopen"): "standard output, for the protocol alone",
     ("cli/recover.py", "TemporaryDirectory"): "the new store is made in it, beside its place",
     ("cli/recover.py", "replace"): "the new store takes its place",
-    ("config/foreign_files.py", "fdopen"): "reads",
     ("config/system.py", "open"): "the writing end of a pipe",
     ("config/system.py", "os.open"): "a lock, which holds nothing",
     ("config/foreign_files.py", "os.open"): "reads",
