@@ -137,6 +137,14 @@ def test_lost_things_can_be_added_under_a_heading() -> None:
     assert summary_with_lost("as it was", []) == "as it was"
 
 
+@pytest.mark.parametrize(
+    "summary", [f"{HEADING}\n\n- old\n\n## Next steps\n\n- go on", f"## Earlier summary\n\n#{HEADING}\n\n- old"]
+)
+def test_lost_things_are_not_added_to_a_section_of_another_name(summary: str) -> None:
+    text = summary_with_lost(summary, [Fact("lib/b.py", "path", "")])
+    assert text == f"{summary}\n\n{HEADING}\n\n- path: lib/b.py"
+
+
 facts = st.sampled_from(
     [
         "src/app.py",

@@ -32,6 +32,14 @@ def test_a_tilde_is_the_home_folder(
 
 
 @pytest.mark.parametrize(("folder", "variable"), FOLDERS)
+def test_the_home_of_an_unknown_user_is_left_as_it_is(
+    folder: Callable[[], Path], variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "~nobody-has-this-name/mine")
+    assert folder() == Path("~nobody-has-this-name/mine")
+
+
+@pytest.mark.parametrize(("folder", "variable"), FOLDERS)
 @pytest.mark.parametrize("empty", [None, ""])
 def test_otherwise_the_platform_decides(
     folder: Callable[[], Path], variable: str, empty: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

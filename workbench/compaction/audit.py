@@ -148,5 +148,6 @@ def summary_with_lost(summary: str, facts: Iterable[Fact]) -> str:
     lines = [f"- {fact.kind}: {fact.text}{f' [{fact.event}]' if fact.event else ''}" for fact in facts]
     if not lines:
         return summary
-    head = [] if HEADING in summary else ["", HEADING, ""]
+    headings = [line for line in summary.splitlines() if line.startswith("## ")]
+    head = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
     return "\n".join([summary.rstrip(), *head, *lines]).lstrip("\n")

@@ -6,6 +6,7 @@ that a summary only reports: it can never introduce an instruction that no user 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -87,10 +88,7 @@ def shipped_prompt(name: str) -> str:
 
 def _path(text: str) -> Path:
     """A relative path is relative to the working directory or, if that has no such file, to the config folder."""
-    try:
-        path = Path(text).expanduser()
-    except RuntimeError:  # an unknown home folder
-        path = Path(text)
+    path = Path(os.path.expanduser(text))
     return path if path.is_absolute() or path.exists() else config_dir() / path
 
 

@@ -43,4 +43,4 @@ def cache_dir() -> Path:
 def _chosen(variable: str) -> Path | None:
     """The folder named by an environment variable; an empty one counts as not set."""
     value = os.environ.get(variable, "")
-    return Path(value).expanduser() if value else None
+    return Path(os.path.expanduser(value)) if value else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +28,7 @@ _MAGIC = b"GGUF"
 def find_weights(path: str | Path | None = None) -> Path:
     """The GGUF to load: the one at `path`, otherwise the packaged one."""
     if path is not None:
-        return _checked(Path(path).expanduser())
+        return _checked(Path(os.path.expanduser(path)))
     packaged = packaged_weights()
     if packaged is None:
         raise WrongCall(f"the model `local` has no weights here: {INSTALL}")

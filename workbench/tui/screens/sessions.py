@@ -13,7 +13,7 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
-from workbench.config.text import age, percent, printable, when
+from workbench.config.text import age, percent, printable, when, without_surrogates
 from workbench.live.finder import AgentSession, window_of
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage, text_of
 from workbench.log.search import Hit
@@ -307,7 +307,7 @@ def _found(store: Store, text: str, folder: str) -> tuple[dict[str, SessionInfo]
     for hit in store.search(text, limit=HITS) if text else ():
         if hit.session_id not in infos:
             info = store.info(hit.session_id)
-            if not folder or info.folder == folder:
+            if not folder or info.folder == without_surrogates(folder):
                 infos[hit.session_id], hits[hit.session_id] = info, hit
     return infos, hits
 
