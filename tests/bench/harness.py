@@ -40,6 +40,8 @@ class Scale(NamedTuple):
     """Events of a very long one."""
     stored: int = 100_000
     """Events of a very long session on disk; writing them takes most of the time."""
+    lines: int = 65_000
+    """Lines of a very long transcript. Of a short one, the start of the program would be most of the time."""
     text: int = 1_000_000
     """Characters of the text that is truncated."""
     mixed: int = 3_000_000
@@ -62,7 +64,19 @@ QUICK = Scale(
     stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=60, idle=5.0, repeats=3, slow_repeats=2
 )
 TINY = Scale(
-    60, 120, 240, 240, text=60_000, mixed=40_000, chunks=20, turns=8, transcripts=4, idle=1.0, repeats=1, slow_repeats=1
+    60,
+    120,
+    240,
+    240,
+    160,
+    text=60_000,
+    mixed=40_000,
+    chunks=20,
+    turns=8,
+    transcripts=4,
+    idle=1.0,
+    repeats=1,
+    slow_repeats=1,
 )
 """For the test of the suite itself; its figures mean nothing."""
 

@@ -28,7 +28,7 @@ def run(scale: Scale) -> Iterator[Row]:
     """Processor time of each command, in a process of its own, with an empty store."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "long.jsonl")
-        lines = [json.dumps(line) for line in transcript(scale.stored * 2 // 3)]
+        lines = [json.dumps(line) for line in transcript(scale.lines)]
         path.write_text("\n".join(lines) + "\n", "utf-8")
         places = {**environment(), **{f"WORKBENCH_{kind}_DIR": f"{folder}/{kind}" for kind in ("DATA", "CONFIG")}}
         file = str(path)
