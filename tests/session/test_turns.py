@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import GIVE_UP
 from tui.compaction.watching import bodies, on_talk
 from tui.play import Script, answer, call, opened, until
 from workbench.log.events import AssistantMessage, Compaction, Override, ToolResult, UserMessage
@@ -305,6 +306,28 @@ async def test_what_cannot_begin_is_told(services: Services, monkeypatch: pytest
         await on.settled()
         assert "approvals.toml: always: expected a list of patterns" in on.told
         assert on.activity.kind == "idle"
+        assert on.unsent == ["go"], "it is in the input again"
+
+
+async def test_a_message_whose_turn_is_stopped_before_it_begins_is_back(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, gate = threading.Event(), threading.Event()
+
+    def slowly(text: str, folder: Path) -> str:
+        reading.set()
+        assert gate.wait(GIVE_UP)
+        return text
+
+    monkeypatch.setattr("workbench.session.turns.with_files", slowly)
+    async with opened(services) as on:
+        on.model.send("go")
+        await until(reading.is_set)
+        on.model.interrupt()
+        gate.set()
+        await on.settled()
+        assert on.unsent == ["go"]
+        assert ("you", "go") not in on.said
 
 
 async def test_quitting_in_the_middle_keeps_what_came(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ class Turns:
                 text = None if go_on else self._waiting.pop(0)
                 self._updates.change_state(queue=tuple(self._waiting), activity=Activity("asking"))
                 self._live.end()
-                failed = False
+                failed = begun = False
                 try:
                     agent = await self.agent(opened)
                     if text is not None and not opened.has_user_message:
@@ -206,6 +206,7 @@ class Turns:
                     content = None if text is None else await in_background(with_files, text, Path.cwd())
                     async with aclosing(agent.turn(content)) as steps:
                         async for step in steps:
+                            begun = True  # the message is in the log
                             failed = isinstance(step, EventAppended) and isinstance(step.event.body, Failure)
                             self._on_step(opened, step)
                 except asyncio.CancelledError:
@@ -215,6 +216,8 @@ class Turns:
                     failed = True
                     self._show_failure(error)
                 finally:
+                    if text is not None and not begun:
+                        self._updates.give_back(text)
                     self._ended(opened)
                 self._next_may_follow = not failed
                 if not failed and self.watcher is not None:
