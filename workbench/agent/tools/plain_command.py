@@ -19,9 +19,10 @@ _WORD = r"""(?![=~])(?:
     | (?<![\s:=])~      # elsewhere a shell may put a home folder in its place
     | \\[^\n]
     | '[^']*'
-    | "(?:[^"\\$`]|\\[^\n$`])*+"
-)++"""
-_PLAIN = re.compile(rf"{_WORD}(?:[ \t]++{_WORD})*+", re.VERBOSE)
+    | "(?:[^"\\$`]|\\[^\n$`])*"
+)+"""
+_PLAIN = re.compile(rf"{_WORD}(?:[ \t]++{_WORD})*", re.VERBOSE)
+"""A text has at most one reading. No group is possessive: in Python 3.11.2, which Debian has, such groups fail."""
 _ASSIGNMENT = re.compile(r"[^'\"\\ \t]*=")
 _OF_SHELLS = re.compile(
     r"[.:]|alias|bg|bind|break|builtin|caller|case|cd|command|compgen|complete|continue|coproc|declare|dirs|disown|do|done"
