@@ -169,7 +169,7 @@ def seen_results(planned: BodyPlan) -> list[BodyItem]:
 def result_names(items: Iterable[BodyItem]) -> dict[str, str]:
     """The hash that identifies each result of a request, by its path.
 
-    Equal results without ids are told apart by their order: a file that was masked may be read again.
+    Equal results without ids differ in their order only: a file whose result was masked may be read again.
     """
     made: dict[str, str] = {}
     equal: Counter[tuple[str, str]] = Counter()
