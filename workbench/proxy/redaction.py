@@ -49,7 +49,8 @@ _TOKEN: Final = re.compile(
 _SENT: Final = re.compile(
     r"(?P<name>[?&](?:access_|auth_|id_)?(?:token|auth|sig|signature|secret|password|passwd|pwd|pass|api_?key)="
     r"|[?&]key=(?=[\w-]{16}))(?P<value>[^\s&\"'#<>\\]{4,})"
-    r"|(?P<header>authorization[\"'\\]{0,8}\s{0,16}[:=,]\s{0,16}[\"'\\]{0,8}(?:[a-z]{3,20}+[ \t]{1,4}+|(?![a-z]{3,20}[ \t])))"
+    r"|(?P<header>authorization[\"'\\]{0,8}\s{0,16}[:=,]\s{0,16}[\"'\\]{0,8}"
+    r"(?:[a-z]{3,20}+[ \t]{1,4}+|(?![a-z]{3,20}[ \t])))"
     r"(?P<after>[\w.~+/=*:-]{3,})"
     r"|(?P<bearer>\bBearer\s{1,4})(?P<long>(?=[\w.~+/=-]{0,64}[0-9])[\w.~+/=-]{16,})",
     re.IGNORECASE,
