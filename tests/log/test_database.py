@@ -131,7 +131,8 @@ class TestMigrations:
         with monkeypatch.context() as patch, closing(sqlite3.connect(path, isolation_level=None)) as db:
             patch.setattr(migrations, "STEPS", migrations.STEPS[:steps])
             migrations.migrate(db)
-            db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, ?, NULL, NULL)", [len(log)])
+            columns = "key, id, title, model, created, updated, events"
+            db.execute(f"INSERT INTO sessions({columns}) VALUES(1, 'old', 'bread', '', 1, 2, ?)", [len(log)])
             for event in log:
                 row = (event.seq, event.id, encode_event(event))
                 db.execute("INSERT INTO events(session, seq, id, data) VALUES(1, ?, ?, ?)", row)

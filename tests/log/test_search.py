@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.config.folders import WorkFolder
-from workbench.log import search
-from workbench.log.codec import SEARCH_VERSION
-from workbench.log.events import Body, Reasoning, ToolCall, ToolResult, UserMessage
+from workbench.log import migrations, search
+from workbench.log.codec import SEARCH_VERSION, encode_event
+from workbench.log.events import Body, Event, Reasoning, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
 
 
@@ -109,8 +111,86 @@ def test_nothing_stays_in_the_index_when_all_is_deleted(
 ) -> None:
     with shared.create(data.draw(st.lists(body, max_size=4))) as session:
         shared.fork(session.id).close()
+    shared.search("so that it is indexed")
     delete_all(shared)
     assert terms(shared) == []
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["create", "append", "fork", "delete", "search"]), st.sampled_from("abc")), max_size=25
+)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 10_000])
+@given(steps=STEPS)
+def test_whenever_it_is_searched_all_events_are_found_and_no_deleted_ones(
+    batch: int, steps: list[tuple[str, str]], shared: Store
+) -> None:
+    delete_all(shared)
+    there: list[tuple[str, int, str]] = []
+
+    def check(word: str) -> None:
+        hits = shared.search(word)
+        assert len(hits) == len({(hit.session_id, hit.seq) for hit in hits})
+        assert {(hit.session_id, hit.seq) for hit in hits} == {(name, seq) for name, seq, said in there if said == word}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_BATCH", batch)
+        for step, word in steps:
+            name = there[-1][0] if there else ""
+            if step == "search":
+                check(word)
+            elif step == "create" or not there:
+                with shared.create([UserMessage(word), UserMessage("d")]) as made:
+                    there += [(made.id, 1, word), (made.id, 2, "d")]
+            elif step == "append":
+                with shared.session(name) as known:
+                    [event] = known.append(UserMessage(word))
+                there.append((name, event.seq, word))
+            elif step == "fork":
+                with shared.fork(name) as made:
+                    there += [(made.id, seq, said) for origin, seq, said in [*there] if origin == name]
+            else:
+                shared.delete(name)
+                there = [each for each in there if each[0] != name]
+        for word in "abcd":
+            check(word)
+    delete_all(shared)
+    assert terms(shared) == []
+
+
+def test_nothing_is_indexed_before_somebody_searches(store: Store) -> None:
+    store.create([UserMessage("needle")]).close()
+    assert terms(store) == []
+    assert len(store.search("needle")) == 1
+    assert terms(store) == ["needle"]
+
+
+def test_an_event_indexed_by_an_older_program_is_found_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir()
+    with monkeypatch.context() as patch, closing(sqlite3.connect(path, isolation_level=None)) as db:
+        patch.setattr(migrations, "STEPS", migrations.STEPS[:3])
+        migrations.migrate(db)
+        db.execute(
+            "INSERT INTO sessions(key, id, title, model, created, updated, events) VALUES(1, 's', '', '', 1, 2, 1)"
+        )
+        line = encode_event(Event(1, "e", 1, UserMessage("an old needle")))
+        db.execute("INSERT INTO events VALUES(1, 1, 1, 'e', ?)", (line,))
+        db.execute("INSERT INTO words(rowid, text) VALUES(1, 'an old needle')")
+        db.execute("INSERT INTO facts VALUES('search', ?)", (SEARCH_VERSION,))
+    with Store.open(path) as store:
+        with store.session("s") as session:
+            session.append(UserMessage("a new needle"))
+        assert [hit.seq for hit in store.search("needle")] == [2, 1]
+        store.delete("s")
+        assert terms(store) == []
+
+
+def test_a_damaged_event_hides_no_other(store: Store) -> None:
+    store.create([UserMessage("a needle"), UserMessage("x"), UserMessage("another needle")]).close()
+    with store._database.write_transaction() as db:
+        db.execute("UPDATE events SET data = '{' WHERE seq = 2")
+    assert [hit.seq for hit in store.search("needle")] == [3, 1]
 
 
 def test_a_fork_is_searched_as_well(store: Store) -> None:

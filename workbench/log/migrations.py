@@ -27,6 +27,8 @@ def _first(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
+WORDS: Final = "fts5(text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2')"
+"""A table of words without its own content: the log already has the text. A row's rowid is the event's key."""
 _FIRST = (
     # What a listing shows is stored here, so that listing and opening never read events. `events` is also the last
     # sequence number. `forked_from` is no foreign key: the fork outlives its origin. AUTOINCREMENT: a key is never
@@ -48,9 +50,7 @@ _FIRST = (
         event INTEGER NOT NULL REFERENCES events(key) ON DELETE CASCADE,
         hash BLOB NOT NULL REFERENCES texts(hash), PRIMARY KEY(event, hash)) WITHOUT ROWID""",
     "CREATE INDEX event_texts_by_hash ON event_texts(hash)",
-    # Without its own content: the log already has the text. A row's rowid is the event's key.
-    """CREATE VIRTUAL TABLE words USING fts5(
-        text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2')""",
+    f"CREATE VIRTUAL TABLE words USING {WORDS}",
     "CREATE TABLE facts(name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
     """CREATE TABLE counts(
         tokenizer TEXT NOT NULL, digest BLOB NOT NULL, tokens INTEGER NOT NULL, exact INTEGER NOT NULL,
@@ -76,7 +76,12 @@ def _folders(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX sessions_by_folder ON sessions(folder, updated)")
 
 
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders]
+def _index_when_searched(db: sqlite3.Connection) -> None:
+    """How far the search index reaches. Programs from before indexed each event as they stored it."""
+    db.execute("INSERT INTO facts(name, value) SELECT 'indexed', coalesce(max(key), 0) FROM events")
+
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders, _index_when_searched]
 
 
 def check_file(path: Path) -> None:

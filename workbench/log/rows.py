@@ -9,7 +9,7 @@ from itertools import chain, repeat
 
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
-from workbench.log import large_texts, search
+from workbench.log import large_texts
 from workbench.log.codec import decode_event, settle_event
 from workbench.log.errors import BadEvent, StoreError, damaged, expect
 from workbench.log.events import Body, Event, Setting
@@ -45,7 +45,7 @@ def insert_session(
 
 
 def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
-    """Append events to a session, with their large texts and search words."""
+    """Append events to a session, with their large texts."""
     [last] = db.execute("SELECT coalesce(max(key), 0) FROM events").fetchone()
     large: list[tuple[int, dict[bytes, bytes]]] = []
 
@@ -59,7 +59,6 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
     db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
     for key, texts in large:
         large_texts.store_texts(db, key, texts.items())
-    search.index_events(db, enumerate((event.body for event, _ in events), last + 1))
     db.execute(
         "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
     )

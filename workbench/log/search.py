@@ -1,7 +1,10 @@
 """Full-text search over all sessions.
 
+Events are put into the index when somebody searches, not when they are stored: most long files that are imported are
+never searched. The fact `indexed` is the key of the last event in the index.
+
 The index does not store its text, so removing a row needs exactly the text that was put in. Hence the rule of
-`SEARCH_VERSION`: when the words of an event change, the whole index is rebuilt.
+`SEARCH_VERSION`: when the words of an event change, the whole index is built again.
 """
 
 from __future__ import annotations
@@ -9,20 +12,25 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from workbench.config.text import without_surrogates
 from workbench.log import large_texts
 from workbench.log.codec import SEARCH_VERSION, decode_event, search_text
-from workbench.log.errors import BadEvent, damaged, expect
+from workbench.log.database import Database
+from workbench.log.errors import BadEvent, StoreError, damaged, expect
 from workbench.log.events import Body, UserMessage
+from workbench.log.migrations import WORDS
 
 INDEXED: Final = 64 * 1024
 """Characters of an event that are indexed; people rarely search for what comes after. Raise `SEARCH_VERSION` when
 this or `_spaced` changes."""
 LOOKED_AT: Final = 30_000
 """Events to search for users' messages: a tenth of a second."""
+_BATCH: Final = 10_000
+"""Events that are indexed in one transaction: a tenth of a second in which no other process can write."""
 _ENVELOPE: Final = 120
 """Characters of a line that include its kind, but not yet its text."""
 _AROUND: Final = 40
@@ -45,30 +53,52 @@ class Hit(NamedTuple):
     """One line around the first match."""
 
 
-def index_events(db: sqlite3.Connection, events: Iterable[tuple[int, Body]]) -> None:
-    """Put events into the index, each by its key."""
-    worded = ((event, words) for event, body in events if (words := _words(body)))
-    db.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", worded)
-
-
 def remove_session(db: sqlite3.Connection, session: int) -> None:
     """Remove a session's events from the index; they must still be in their table."""
-    for event, body in _bodies(db, "WHERE session = ?", (session,)):
-        words = _words(body)
-        if words:
+    indexed = "SELECT key, data FROM events WHERE session = ? AND key <= ?"
+    for event, data in db.execute(indexed, (session, _last_indexed(db))):
+        if words := _words(_body(db, data)):
             db.execute("INSERT INTO words(words, rowid, text) VALUES('delete', ?, ?)", (event, words))
+
+
+def session_removed(db: sqlite3.Connection) -> None:
+    """Events were removed from their table: keys above the highest that is left are given out again."""
+    _set_fact(db, "indexed", min(_last_indexed(db), _last_event(db)))
 
 
 def index_outdated(db: sqlite3.Connection) -> bool:
     """Whether the index was built by a program that took other words from the same events."""
-    found = db.execute("SELECT value FROM facts WHERE name = 'search'").fetchone()
-    return found is None or found[0] != SEARCH_VERSION
+    return _fact(db, "search") != SEARCH_VERSION
 
 
-def rebuild_index(db: sqlite3.Connection) -> None:
+def empty_index(db: sqlite3.Connection) -> None:
+    """Forget all words; the next search builds the index again."""
     db.execute("INSERT INTO words(words) VALUES('delete-all')")
-    index_events(db, _bodies(db))
-    db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES('search', ?)", (SEARCH_VERSION,))
+    _set_fact(db, "indexed", 0)
+    _set_fact(db, "search", SEARCH_VERSION)
+
+
+def complete_index(database: Database) -> None:
+    """Index the events that came since the last search, in parts, so that other processes can write between."""
+    with suppress(StoreError):  # read-only, or a full disk: the search looks at the rest by itself
+        while _lacks_words(database):
+            with database.write_transaction() as db:
+                _index_batch(db)
+
+
+def _lacks_words(database: Database) -> bool:
+    with database.read_transaction() as db:
+        return _is_incomplete(db)
+
+
+def _index_batch(db: sqlite3.Connection) -> None:
+    """Put the next events into the index, as many as one transaction should have."""
+    last = _last_indexed(db)
+    batch = "SELECT key FROM events WHERE key > ? ORDER BY key LIMIT ?"
+    [upto] = db.execute(f"SELECT max(key) FROM ({batch})", (last, _BATCH)).fetchone()
+    if upto is not None:
+        _index_events(db, "words", last, upto)
+        _set_fact(db, "indexed", upto)
 
 
 def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
@@ -76,13 +106,10 @@ def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: i
     words = without_surrogates(text).replace("\0", " ").split()
     if not words:
         return []
-    where = "" if session is None else "AND e.session = :session"
-    rows = db.execute(
-        f"""SELECT s.id, s.title, e.seq, e.id, e.data FROM words
-            JOIN events e ON e.key = words.rowid JOIN sessions s ON s.key = e.session
-            WHERE words MATCH :query {where} ORDER BY words.rowid DESC LIMIT :limit""",
-        {"query": _query(words), "session": session, "limit": limit},
-    ).fetchall()
+    with _unindexed_words(db) as tables:
+        rows: list[tuple[str, str, int, str, str]] = []
+        for table in tables:
+            rows += _matching(db, table, _query(words), session, limit - len(rows))
     hits, shown = [], re.findall(r"\w+", text)
     for session_id, title, seq, name, data in rows:
         found = search_text(_body(db, data))
@@ -112,6 +139,76 @@ def user_messages_in(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
     return [body for body in bodies if isinstance(body, UserMessage)]
 
 
+@contextmanager
+def _unindexed_words(db: sqlite3.Connection) -> Iterator[list[str]]:
+    """The tables to search, the one with the newest events first.
+
+    Where the index cannot be written, the events that it lacks are in a table of this connection alone.
+    """
+    if not _is_incomplete(db):
+        yield ["words"]
+        return
+    db.execute(f"CREATE VIRTUAL TABLE temp.newer USING {WORDS}")
+    try:
+        _index_events(db, "newer", _last_indexed(db), _last_event(db))
+        yield ["newer", "words"]
+    finally:
+        db.execute("DROP TABLE temp.newer")
+
+
+def _matching(
+    db: sqlite3.Connection, table: str, query: str, session: int | None, limit: int
+) -> list[tuple[str, str, int, str, str]]:
+    """Session, title, seq, id and row of the events that match, newest first."""
+    where = "" if session is None else "AND e.session = :session"
+    return db.execute(
+        f"""SELECT s.id, s.title, e.seq, e.id, e.data FROM {table}
+            JOIN events e ON e.key = {table}.rowid JOIN sessions s ON s.key = e.session
+            WHERE {table} MATCH :query {where} ORDER BY {table}.rowid DESC LIMIT :limit""",
+        {"query": query, "session": session, "limit": limit},
+    ).fetchall()
+
+
+def _index_events(db: sqlite3.Connection, table: str, after: int, upto: int) -> None:
+    """Put the words of the events after one key up to another into a table."""
+    found = db.execute("SELECT key, data FROM events WHERE key > ? AND key <= ?", (after, upto))
+    worded = ((event, words) for event, data in found if (words := _readable_words(db, data)))
+    db.executemany(f"INSERT INTO {table}(rowid, text) VALUES(?, ?)", worded)
+
+
+def _readable_words(db: sqlite3.Connection, data: str) -> str:
+    """The words of an event as it is stored; none if it is damaged, so that all others can be found."""
+    try:
+        return _words(_body(db, data))
+    except StoreError:
+        return ""
+
+
+def _is_incomplete(db: sqlite3.Connection) -> bool:
+    """Whether there are events that are not in the index yet."""
+    return _last_indexed(db) < _last_event(db)
+
+
+def _last_indexed(db: sqlite3.Connection) -> int:
+    """The key of the last event in the index. Files of older formats do not say it: they have all in it."""
+    found = _fact(db, "indexed")
+    return _last_event(db) if found is None else found
+
+
+def _last_event(db: sqlite3.Connection) -> int:
+    last: int = db.execute("SELECT coalesce(max(key), 0) FROM events").fetchone()[0]
+    return last
+
+
+def _fact(db: sqlite3.Connection, name: str) -> int | None:
+    found = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return None if found is None else found[0]
+
+
+def _set_fact(db: sqlite3.Connection, name: str, value: int) -> None:
+    db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)", (name, value))
+
+
 def _query(words: list[str]) -> str:
     """Every word as a quoted phrase, so that FTS5 reads no syntax in it."""
     return " ".join('"' + _spaced(word).replace('"', '""') + '"' for word in words) + "*"
@@ -125,12 +222,6 @@ def _words(body: Body) -> str:
 def _spaced(text: str) -> str:
     """The text with blanks where its script has none."""
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
-
-
-def _bodies(db: sqlite3.Connection, where: str = "", values: tuple[object, ...] = ()) -> Iterator[tuple[int, Body]]:
-    """Keys and bodies of events."""
-    for event, data in db.execute(f"SELECT key, data FROM events {where}", values):
-        yield event, _body(db, data)
 
 
 def _body(db: sqlite3.Connection, data: str) -> Body:

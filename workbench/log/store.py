@@ -66,7 +66,7 @@ class Store:
             outdated, unfinished = search.index_outdated(db), drafts.sessions_with_drafts(db)
         if outdated:
             with self._database.write_transaction() as db:
-                search.rebuild_index(db)
+                search.empty_index(db)
         for name in unfinished:  # a session that is still written elsewhere keeps its draft
             self.session(name).close()
 
@@ -231,12 +231,14 @@ class Store:
                 hashes = large_texts.hashes_of_session(db, found.key)
                 db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
                 large_texts.drop_unused_texts(db, hashes)
+                search.session_removed(db)
         finally:
             lock.release()
 
     def search(self, text: str, session: str | None = None, limit: int = 50) -> Hits:
         """Events that hold all the words, the newest first; in one session or in all."""
         key = None if session is None else self._find(session).key
+        search.complete_index(self._database)
         with self._database.read_transaction() as db:
             return search.find_events(db, text, key, limit)
 
