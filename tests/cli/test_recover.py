@@ -15,13 +15,12 @@ PAGE = 4096
 
 @pytest.fixture
 def damaged() -> Path:
-    """The user's own store, of which the first page and one in the middle were overwritten."""
+    """The user's own store, of which the first page and one with events were overwritten."""
     with Store.open() as store:
         store.create([UserMessage(f"number {at} " * 50) for at in range(100)], id="s", title="tests").close()
         path = store._database.path
     data = bytearray(path.read_bytes())
-    middle = len(data) // PAGE // 2 * PAGE
-    for at in (0, middle):
+    for at in (0, data.index(b"number 50 ") // PAGE * PAGE):
         data[at : at + PAGE] = b"\xaa" * PAGE
     path.write_bytes(data)
     return path
