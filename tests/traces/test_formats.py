@@ -12,7 +12,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import Failure, UserMessage
 from workbench.sources.source import file_logs
 from workbench.traces.formats import FORMATS, KNOWN, read_conversations
-from workbench.traces.reading import read_json
+from workbench.traces.reading import are_json_lines, read_json
 from workbench.traces.written_times import epoch_milliseconds
 
 
@@ -22,6 +22,13 @@ def test_each_format_is_told_from_its_content_and_by_one_reader_alone(name: str)
     assert [each.name for each in FORMATS if each.recognises(document)] == [name]
     [bodies] = read_conversations("file", written(name))
     assert [body for body in bodies if isinstance(body, UserMessage)] == [UserMessage("hello")]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_each_format_of_lines_is_read_from_bytes_as_from_text(name: str) -> None:
+    text = f'{written(name)}\n{{"of": "nobody — ever"}}\nnot JSON'
+    assert are_json_lines(text.encode())
+    assert read_conversations("file", text.encode()) == read_conversations("file", text)
 
 
 def test_there_is_a_sample_of_every_format() -> None:

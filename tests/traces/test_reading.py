@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.traces.reading import JsonLines, passing_values, read_json, read_transcript_text, whole_lines
+from workbench.traces import reading
+from workbench.traces.reading import (
+    JsonLines,
+    are_json_lines,
+    passing_values,
+    read_json,
+    read_transcript_text,
+    whole_lines,
+)
 
 TEXTS = st.text(st.characters() | st.characters(categories=["Cs"]))
 VALUES = st.recursive(
@@ -59,6 +67,47 @@ def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first
     assert [*passing_values(kept.values)] == [each.value for each in kept.values] == expected
     assert list(map(str, passed.broken)) == list(map(str, kept.broken))
     assert len(kept.broken) == len(wrong)
+
+
+WHOLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
+
+
+@given(
+    texts=st.lists(WHOLE_TEXTS, min_size=2, max_size=5),
+    broken=st.lists(WHOLE_TEXTS, max_size=2),
+    chunk=st.sampled_from([1, 2, 3, 1 << 20]),
+)
+def test_bytes_are_read_like_their_text(texts: list[str], broken: list[str], chunk: int) -> None:
+    lines = [*(json.dumps({"a": each}, ensure_ascii=False) for each in texts), *broken, '{"b": 1}']
+    raw = "\n".join(lines).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_CHUNK", chunk)
+        assert are_json_lines(raw)
+        assert not are_json_lines(raw[:-1] + b"\xff}")
+        assert not are_json_lines(raw + b"\xe2\x82")
+    one, other = (read_json("a file", content, skip=True) for content in (raw, raw.decode()))
+    assert [*one.values] == [*other.values]
+    assert list(map(str, one.broken)) == list(map(str, other.broken))
+    assert [*passing_values(one.values)] == [each.value for each in other.values]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a": 1}',
+        b'{"a": 1}\n',
+        b'{"a": 1}\n \r\n\t',
+        b'{\n"a": 1}',
+        b'[\n{"a": 1}]',
+        b'{"a": [\n1]}\n{}',
+        b'{"a": {}\n}',
+        b"# said\n{}",
+        b"",
+        b"\n{}\n{}",
+    ],
+)
+def test_what_may_be_one_value_is_read_as_text(raw: bytes) -> None:
+    assert not are_json_lines(raw)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,10 @@ from workbench.log.store import Store
 from workbench.proxy.redaction import Redactor
 from workbench.sources.foreign import harmless_lines, not_applied
 from workbench.sources.services import Services
-from workbench.sources.source import file_logs, is_event_log, names_file
+from workbench.sources.source import exported_log, file_logs, names_file
 from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
 from workbench.traces.references import split_ref
-from workbench.traces.tables import Tables
 
 
 def run_import(options: argparse.Namespace) -> int:
@@ -47,11 +46,14 @@ def _imported(services: Services, options: argparse.Namespace) -> list[dict[str,
     if split_ref(options.file)[1] is not None:
         return _import_messages(services.store, options.file, [services.source(options.file).events], options)
     name, content = read_file(options.file)
-    if isinstance(content, Tables) or not is_event_log(content):
-        return _import_messages(services.store, name, file_logs(name, content, options.file), options)
+    text = exported_log(content)
+    if text is None:
+        logs = file_logs(name, content, options.file)
+        del content  # as large as the file
+        return _import_messages(services.store, name, logs, options)
     if options.title or options.model:
         raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
-    return [_import_log(services.store, name, content)]
+    return [_import_log(services.store, name, text)]
 
 
 def _import_log(store: Store, name: str, text: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from workbench.traces.references import SUB_AGENTS, is_file, split_ref
 
 if TYPE_CHECKING:
     from workbench.traces.building import Recording
-    from workbench.traces.tables import Tables
+    from workbench.traces.formats import FileContent
 
 EVENT_BYTES = 500
 """The average size of an event in the store."""
@@ -203,8 +203,8 @@ def _from_file(path: str, number: int | None, growing: bool) -> Source:
     from workbench.traces.formats import read_conversations, read_file  # late: see above
 
     name, content = read_file(path, growing=growing)
-    own = isinstance(content, str) and is_event_log(content)
-    found = [] if own else read_conversations(name, content, number or 1, path)
+    own = exported_log(content)
+    found = [] if own is not None else read_conversations(name, content, number or 1, path)
     if number is None and len(sessions := [at for at, each in enumerate(found, 1) if not each.sub_agent]) == 1:
         number = sessions[0]
     if number is None and len(found) > 1:
@@ -212,8 +212,8 @@ def _from_file(path: str, number: int | None, growing: bool) -> Source:
         raise WrongCall(f"{name}: holds {len(found)} conversations; choose one, as in {path}#1; the last are {last}")
     if number is not None and not 1 <= number <= (len(found) or 1):
         raise WrongCall(f"{name}: expected a conversation from 1 to {len(found) or 1}, got {number}")
-    if not found:
-        return as_source(name, harmless_log(_event_log(name, str(content))), is_file=True)
+    if own is not None:
+        return as_source(name, harmless_log(_event_log(name, own)), is_file=True)
     return as_source(name, recorded_log(found[(number or 1) - 1]), is_file=True)
 
 
@@ -225,11 +225,18 @@ def _title(found: Recording) -> str:
     return f'"{shown[:_TITLE]}{"..." if len(shown) > _TITLE else ""}"'
 
 
-def is_event_log(text: str) -> bool:
-    """Whether a text looks like the lines of `export --format events`, with any spacing and order."""
-    if re.match(r'\s*\{"v":\d+,"seq":', text):  # one of ours, also where its first line is broken
+def exported_log(content: FileContent) -> str | None:
+    """The text of a file if it looks like the lines of `export --format events`, with any spacing and order."""
+    if isinstance(content, str):
+        return content if _is_event_log(content.lstrip()) else None
+    if isinstance(content, bytes) and _is_event_log(content[: content.find(b"\n") + 1].decode()):
+        return content.decode()
+    return None
+
+
+def _is_event_log(begun: str) -> bool:
+    if re.match(r'\{"v":\d+,"seq":', begun):  # one of ours, also where its first line is broken
         return True
-    begun = text.lstrip()
     line = begun[: begun.find("\n")] if "\n" in begun else begun
     try:
         first = json.loads(line) if line.startswith("{") and '"seq"' in line else None
@@ -238,12 +245,13 @@ def is_event_log(text: str) -> bool:
     return isinstance(first, dict) and first.keys() >= {"v", "seq", "id", "at", "kind"}
 
 
-def file_logs(name: str, content: str | Tables, path: str = "") -> list[list[Event]]:
+def file_logs(name: str, content: FileContent, path: str = "") -> list[list[Event]]:
     """The conversations of a file, each as a log; `path`: include those of files that belong to it."""
     from workbench.traces.formats import read_conversations  # late: see above
 
-    if isinstance(content, str) and is_event_log(content):
-        return [harmless_log(_event_log(name, content))]
+    own = exported_log(content)
+    if own is not None:
+        return [harmless_log(_event_log(name, own))]
     return [recorded_log(found) for found in read_conversations(name, content, path=path)]
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from workbench.config.text import without_surrogates
-from workbench.traces.reading import Located, decode_line, passing_values
+from workbench.traces.reading import Lines, Located, decode_line, passing_values
 from workbench.wire.values import dict_in, text_in
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -69,8 +69,9 @@ class SessionLine(SurveyedLine, gc=False):
     is_summary: Any = field(default=None, name="isCompactSummary")
     is_only_shown: Any = field(default=None, name="isVisibleInTranscriptOnly")
     is_error: Any = field(default=None, name="isApiErrorMessage")
-    text: str = field(default="", name=" text")
-    """The line itself; empty if only its value is known. No key of a file has the blank of these two names."""
+    text: Any = field(default="", name=" text")
+    """The line itself, as text or bytes; empty if only its value is known. No key of a file has the blank of these two
+    names."""
     value: Any = field(default=None, name=" value")
 
     @property
@@ -101,7 +102,7 @@ def line_of_value(value: Any) -> SessionLine:
     return line
 
 
-def _quick_line(text: str) -> SessionLine:
+def _quick_line(text: Lines) -> SessionLine:
     line = _LINE.decode(text)
     line.text = text
     return line

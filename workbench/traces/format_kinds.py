@@ -87,11 +87,15 @@ def recognised(form: AnyFormat, content: Any) -> bool:
     return TRANSCRIPTS.guarded(form.name, lambda: bool(form.recognises(content)), False)
 
 
-def read_by(form: Format | TextFormat, first: Any, text: str) -> list[Recording] | None:
-    """The conversations of a file that a format recognised; None if a plug-in's fails at it."""
+def read_by(form: Format | TextFormat, first: Any, text: str | bytes) -> list[Recording] | None:
+    """The conversations of a file that a format recognised; None if a plug-in's fails at it.
+
+    Bytes are lines of JSON. Our own formats read them from the document; a plug-in may look at the text.
+    """
     if form.name in TRANSCRIPTS.own:
-        return form.read(first, text)
-    return TRANSCRIPTS.guarded(form.name, lambda: _checked_recordings(form.read(first, text)), None)
+        return form.read(first, text if isinstance(text, str) else "")
+    whole = text if isinstance(text, str) else text.decode()
+    return TRANSCRIPTS.guarded(form.name, lambda: _checked_recordings(form.read(first, whole)), None)
 
 
 def sessions_by(form: TablesFormat, tables: Tables) -> list[TableSession] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, groupby
@@ -80,7 +81,15 @@ from workbench.traces.format_kinds import (
     recognised,
     sessions_by,
 )
-from workbench.traces.reading import Document, bad_file, decode_text, open_transcript, read_json, whole_lines
+from workbench.traces.reading import (
+    Document,
+    are_json_lines,
+    bad_file,
+    decode_text,
+    open_transcript,
+    read_json,
+    whole_lines,
+)
 from workbench.traces.tables import MAGIC, Tables, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
@@ -144,6 +153,8 @@ AIDER = TextFormat(aider.NAME, ("# aider chat started",), aider.recognises, aide
 _OWN: tuple[AnyFormat, ...] = (*FORMATS, *DATABASES, AIDER)
 for _name, _forms in groupby(sorted(_OWN, key=attrgetter("name")), attrgetter("name")):
     TRANSCRIPTS.register(_name, tuple(_forms))
+FileContent = str | bytes | Tables
+"""The content of a file; bytes: lines of JSON in UTF-8."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
 _JSON = ("{", "[")
 _SHOWN = 5
@@ -155,7 +166,7 @@ NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for e
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
 
 
-def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]:
+def read_file(source: str, *, growing: bool = False) -> tuple[str, FileContent]:
     """The display name and the content of a file that may be a transcript; `-` is standard input.
 
     `growing`: ignore an unfinished last line.
@@ -177,7 +188,10 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]
         return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
-    return name, decode_text(name, whole_lines(raw) if growing else raw)
+    if growing:
+        raw = whole_lines(raw)
+    raw = raw.removeprefix(BOM_UTF8)
+    return name, raw if are_json_lines(raw) else decode_text(name, raw)
 
 
 def begins_as_transcript(head: bytes) -> bool:
@@ -193,7 +207,7 @@ def json_formats() -> Iterator[Format]:
     return chain(FORMATS, plugin_formats(Format))
 
 
-def read_conversations(name: str, content: str | Tables, only: int = 0, path: str = "") -> list[Recording]:
+def read_conversations(name: str, content: FileContent, only: int = 0, path: str = "") -> list[Recording]:
     """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title.
 
     `path`: the path of the file, to read files that belong to it, such as sub-agents', as well.
@@ -202,9 +216,11 @@ def read_conversations(name: str, content: str | Tables, only: int = 0, path: st
         return _conversations(name, content, only, path)
 
 
-def _conversations(name: str, content: str | Tables, only: int, path: str) -> list[Recording]:
+def _conversations(name: str, content: FileContent, only: int, path: str) -> list[Recording]:
     if isinstance(content, Tables):
         return _of_database(content, only)
+    if isinstance(content, bytes):
+        return _of_json(name, content, path)
     if aider.recognises(content):
         return _named(aider.read(name, content), aider.NAME)
     if not content.lstrip().startswith(_JSON):
@@ -245,7 +261,7 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
     return _named(found, known.name)
 
 
-def _of_json(name: str, text: str, path: str) -> list[Recording]:
+def _of_json(name: str, text: str | bytes, path: str) -> list[Recording]:
     document = read_json(name, text, skip=True)._replace(path=path)
     refusal: UnknownFormat | None = None
     try:
@@ -261,7 +277,9 @@ def _of_json(name: str, text: str, path: str) -> list[Recording]:
         if document.broken:
             raise document.broken[0]
         if openai.recognises(document):
-            return _named(openai.openai_conversations(document, text), "OpenAI-style messages")
+            return _named(
+                openai.openai_conversations(document, text if isinstance(text, str) else ""), "OpenAI-style messages"
+            )
     except RecursionError:
         raise bad_file(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise refusal or _fits_none(document)

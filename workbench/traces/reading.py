@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
@@ -17,6 +19,8 @@ from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import NotRegularFile, TooLargeFile, open_regular_file, read_to_end
 
 _SPACE = " \t\r\n"
+_MORE = re.compile(rb"\S")
+_CHUNK = 1 << 20
 _FIRST = 40
 """How many lines are read to recognise the format of a file."""
 
@@ -29,6 +33,8 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 _QUICK: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _REFUSED = (msgspec.MsgspecError, UnicodeEncodeError, RecursionError)
 T = TypeVar("T")
+Lines = str | bytes
+"""Lines of JSON, or one of them; bytes are UTF-8, which takes up to a quarter of a text's memory."""
 
 
 class Located(NamedTuple):
@@ -61,7 +67,7 @@ class JsonLines(Sequence[Located]):
     they are three times as large as the file.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: Lines) -> None:
         """Raises WrongCall if no line is JSON."""
         self._name = name
         self._text = text
@@ -74,13 +80,13 @@ class JsonLines(Sequence[Located]):
         if not self._first:
             raise self.broken[0] if self.broken else _empty(name)
 
-    def each_value(self, decode: Callable[[str], T], convert: Callable[[Any], T]) -> Iterator[T]:
+    def each_value(self, decode: Callable[[Lines], T], convert: Callable[[Any], T]) -> Iterator[T]:
         """Each value in turn; see `passing_values`."""
         if self._all is not None:
             return (convert(value) for _, value in self._all)
         return (value for _, value in self._each_line(decode, convert))
 
-    def _each_line(self, decode: Callable[[str], T], convert: Callable[[Any], T]) -> Iterator[tuple[int, T]]:
+    def _each_line(self, decode: Callable[[Lines], T], convert: Callable[[Any], T]) -> Iterator[tuple[int, T]]:
         broken: list[WrongCall] = []
         for number, line in enumerate(_lines(self._text), 1):
             try:
@@ -105,7 +111,8 @@ class JsonLines(Sequence[Located]):
 
     def _keep_all(self) -> list[Located]:
         if self._all is None:
-            self._all, self._text = [*map(Located._make, self._each_line(_QUICK.decode, _unchanged))], ""
+            self._all = [*map(Located._make, self._each_line(_QUICK.decode, _unchanged))]
+            self._text = ""
         return self._all
 
     def __len__(self) -> int:
@@ -129,7 +136,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def passing_values(
-    entries: Sequence[Located], decode: Callable[[str], T] = _QUICK.decode, convert: Callable[[Any], T] = _unchanged
+    entries: Sequence[Located], decode: Callable[[Lines], T] = _QUICK.decode, convert: Callable[[Any], T] = _unchanged
 ) -> Iterator[T]:
     """The values of entries, without keeping the lines of a file in memory: to go through them once more.
 
@@ -204,6 +211,26 @@ def whole_lines(raw: bytes) -> bytes:
     return raw if single else raw[:end]
 
 
+def are_json_lines(raw: bytes) -> bool:
+    """Whether a file is UTF-8, and more follows after a first line that is an object."""
+    end = raw.find(b"\n")
+    begins = raw.startswith(b"{") and end > 0 and _MORE.search(raw, end) is not None and _is_json(raw[:end])
+    return begins and _is_utf8(raw)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    """Whether it is, without keeping its text, which may be several times as large."""
+    if raw.isascii():
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(raw), _CHUNK):
+            decoder.decode(raw[at : at + _CHUNK], at + _CHUNK >= len(raw))
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
@@ -212,8 +239,13 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def read_json(name: str, text: str, *, skip: bool = False) -> Document:
-    """One JSON value, or JSON lines. `skip`: lines that are not JSON are skipped and reported, unless all are."""
+def read_json(name: str, text: str | bytes, *, skip: bool = False) -> Document:
+    """One JSON value, or JSON lines, for which `are_json_lines` if they are bytes.
+
+    `skip`: lines that are not JSON are skipped and reported, unless all are.
+    """
+    if isinstance(text, bytes):
+        return _document(name, text, skip)
     start = _skip(text, 0)
     if start == len(text):
         raise _empty(name)
@@ -230,7 +262,7 @@ def read_json(name: str, text: str, *, skip: bool = False) -> Document:
     return _document(name, text, skip)
 
 
-def _document(name: str, text: str, skip: bool) -> Document:
+def _document(name: str, text: Lines, skip: bool) -> Document:
     found = JsonLines(name, text)
     if not skip and found.broken:
         raise found.broken[0]
@@ -271,19 +303,20 @@ def _value_of(text: str, at: int, key: str) -> int:
     return found
 
 
-def _lines(text: str) -> Iterator[str]:
+def _lines(text: Lines) -> Iterator[Lines]:
     """Line by line, because all lines together are as large as the text.
 
     Only line feeds end a line of JSON; str.splitlines would also split at characters that a string may contain.
     """
     at = 0
-    while (end := text.find("\n", at)) >= 0:
+    find = partial(text.find, "\n") if isinstance(text, str) else partial(text.find, b"\n")
+    while (end := find(at)) >= 0:
         yield text[at:end]
         at = end + 1
     yield text[at:]
 
 
-def decode_line(line: str, name: str = "", number: int = 0) -> Any:
+def decode_line(line: Lines, name: str = "", number: int = 0) -> Any:
     """The value of a line. Raises WrongCall with the name of the file and the line's number if it is not JSON."""
     with suppress(*_REFUSED):  # msgspec refuses some of what JSON allows, such as half a surrogate pair
         return _QUICK.decode(line)
