@@ -32,7 +32,7 @@ class SurveyedLine(msgspec.Struct, gc=False):
 
     type: str = ""
     uuid: str = ""
-    parent: str | UnsetType = field(default=UNSET, name="parentUuid")
+    parent: str | UnsetType | None = field(default=UNSET, name="parentUuid")
     """Not set: the line does not have it."""
     session: str = field(default="", name="sessionId")
     agent: str = field(default="", name="agentId")
@@ -123,7 +123,7 @@ def _readers(kind: type[msgspec.Struct]) -> list[tuple[str, Callable[[dict[str, 
 def _reader(kind: Any) -> Callable[[dict[str, Any], str], Any]:
     if kind is Any:
         return dict.get
-    if kind == str | UnsetType:
+    if kind == str | UnsetType | None:
         return lambda value, key: text_in(value, key) if key in value else UNSET
     if kind in (str, str | None):
         return text_in

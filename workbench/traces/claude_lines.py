@@ -170,7 +170,7 @@ class ClaudeCodeReader:
             return
         if not line.parent and not self._survey.continues:
             return
-        place, name = (line.session, line.parent), line.uuid
+        place, name = (line.session, line.parent or ""), line.uuid
         before = self._prompts.get(place)
         if before is not None and before[0] != name:
             self.builder.add(*undo_from(self.builder.bodies, before[1] + 1, went_back(self.builder.name)))

@@ -321,7 +321,8 @@ def decode_line(line: Lines, name: str = "", number: int = 0) -> Any:
     with suppress(*_REFUSED):  # msgspec refuses some of what JSON allows, such as half a surrogate pair
         return _QUICK.decode(line)
     try:
-        return json.loads(line, parse_constant=_no_constant, parse_int=_whole)
+        text = line if isinstance(line, str) else line.decode()  # Python's module guesses the encoding of bytes
+        return json.loads(text, parse_constant=_no_constant, parse_int=_whole)
     except ValueError as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise bad_file(name, number, f"one JSON value on the line ({detail})") from None
