@@ -173,7 +173,8 @@ def at_work(app: App[Any]) -> Iterator[str]:
         if not worker.is_finished and worker.group not in WAITING:
             yield f"worker {worker.name or worker.group}"
     for screen in app.screen_stack:
-        if screen._callbacks or (screen.is_current and (screen._layout_required or screen._dirty_widgets)):
+        # What a hidden screen is to do after its next refresh may wait until it is shown again.
+        if screen.is_current and (screen._callbacks or screen._layout_required or screen._dirty_widgets):
             yield f"{screen} draws"
         for window in screen.query(TranscriptWindow):
             if not window.is_current:
