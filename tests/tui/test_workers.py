@@ -12,15 +12,17 @@ SOURCES = sorted((ROOT / "tui").rglob("*.py"))
 
 
 def workers(source: str) -> list[tuple[str, bool, bool]]:
-    """Name of each worker, whether it has arguments, and whether its decorator has a description."""
+    """Name of each worker, whether it has arguments, and whether its decorator has a description; an empty one
+    does not count."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in node.decorator_list:
                 called = decorator.func if isinstance(decorator, ast.Call) else decorator
                 if isinstance(called, ast.Name) and called.id == "work":
-                    given = [each.arg for each in decorator.keywords] if isinstance(decorator, ast.Call) else []
-                    found.append((node.name, len(node.args.args) > 1, "description" in given))
+                    given = decorator.keywords if isinstance(decorator, ast.Call) else []
+                    described = [ast.literal_eval(each.value) for each in given if each.arg == "description"]
+                    found.append((node.name, len(node.args.args) > 1, any(described)))
     return found
 
 

@@ -202,7 +202,7 @@ class TranscriptWindow(Observing, VirtualList[tuple[Content, bool]], inherit_bin
 
     # Drawing
 
-    @work(description="")
+    @work(description="colour")
     async def _colour(self, text: str, language: str) -> None:
         async with self._colouring:
             found = await in_background(in_a_process, text, language)

@@ -183,7 +183,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
     def action_redo(self) -> None:
         self._change(partial(undo_or_redo, self._host, "redo"))
 
-    @work(exclusive=True, group="change", description="")
+    @work(exclusive=True, group="change", description="change")
     async def _change(self, change: Callable[[int], Awaitable[None]]) -> None:
         entry, host = self.history.marked, self._host
         if entry is None:

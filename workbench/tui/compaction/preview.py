@@ -195,7 +195,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self.reader.show(lambda most: source_page(selected, most), 120 * (len(selected.items) + len(selected.staying)))
         self.reader.view.focus()
 
-    @work(exclusive=True, group="foresee", description="")
+    @work(exclusive=True, group="foresee", description="foresee")
     async def _foresee(self, preview: CompactionPreview) -> None:
         """Show what would be lost, as far as that is known without asking a model."""
         try:
@@ -229,7 +229,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             self._show_note(Content("getting ready…"))
             self._make(self._preview, digest)
 
-    @work(exclusive=True, group="work", description="")
+    @work(exclusive=True, group="work", description="make")
     async def _make(self, preview: CompactionPreview, digest: bool) -> None:
         try:
             made = await self._host.model.draft_summary(preview, digest)
@@ -357,7 +357,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         else:
             self.dismiss()
 
-    @work(exclusive=True, group="leave", description="")
+    @work(exclusive=True, group="leave", description="throw away")
     async def _throw_away(self, edited: bool) -> None:
         text = "Discard the draft and your changes?" if edited else "Discard the draft?"
         if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):

@@ -175,7 +175,7 @@ class AccountScreen(TextScreen):
         )
         self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)
 
-    @work(exclusive=True, description="")
+    @work(exclusive=True, description="count requests")
     async def _count_requests(self, ledger: Ledger) -> None:
         self._ledger = await in_background(ledger.with_counts)
         self._fill()

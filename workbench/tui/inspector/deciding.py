@@ -96,7 +96,7 @@ class DecidingPane(Observing, Vertical):
         """Run the command that lists what could be masked; it may have to replay the log."""
         self.post_message(RunCommand("free", order))
 
-    @work(exclusive=True, group="preview", description="")
+    @work(exclusive=True, group="preview", description="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:
         if shown.queries is None:
             return

@@ -125,7 +125,7 @@ class ItemDetail(Vertical):
             self._fill()
             self._find_since(item)
 
-    @work(exclusive=True, description="")
+    @work(exclusive=True, description="find since")
     async def _find_since(self, item: Item) -> None:
         """Add since which request it has its state, unless the user has scrolled down by then."""
         queries, seq = self.queries, item.seq

@@ -162,14 +162,14 @@ class InspectorPane(DecidingPane):
             self._explained = (self.shown.requests, len(self.shown.requests), self.shown.at)
             self._find_effects(self.shown)
 
-    @work(exclusive=True, group="effects", description="")
+    @work(exclusive=True, group="effects", description="find effects")
     async def _find_effects(self, shown: ContextView) -> None:
         queries = shown.queries
         found = await in_background(queries.effects, shown.at) if queries else None
         if self._is_explained(shown):
             self.row_list.effects = self.detail.effects = found
 
-    @work(exclusive=True, group="compare", description="")
+    @work(exclusive=True, group="compare", description="compare")
     async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
         found = await in_background(request_changes, shown.before, shown.plan)

@@ -154,7 +154,7 @@ class RequestScreen(Observing, TextScreen):
     def action_save(self) -> None:
         self._save(self.form)
 
-    @work(exclusive=True, group="save", description="")
+    @work(exclusive=True, group="save", description="save")
     async def _save(self, form: str) -> None:
         from workbench.session.reports import write_new  # late: it imports what a turn needs
 

@@ -258,7 +258,7 @@ class RowList(Observing, Vertical):
             self._searched = None
             self.action_step(0)
 
-    @work(exclusive=True, description="")
+    @work(exclusive=True, description="action step")
     async def action_step(self, by: int) -> None:
         """Search if needed, then go to the match after (0: at or after) or before the cursor; wraps around."""
         lines = self.lines
@@ -359,7 +359,7 @@ class RowList(Observing, Vertical):
         self._sum(lines, range_)
         return foot_lines.chosen_line(len(range_), None, None, width)
 
-    @work(exclusive=True, group="sum", description="")
+    @work(exclusive=True, group="sum", description="sum")
     async def _sum(self, lines: RowLines, range_: range) -> None:
         made = await in_background(row_sums, lines, range_)
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:

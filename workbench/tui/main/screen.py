@@ -88,7 +88,7 @@ class MainScreen(SessionPanes):
         else:
             self.run_command(*found)
 
-    @work(group="sending", description="")
+    @work(group="sending", description="deliver")
     async def _deliver(self, text: str, sending: Awaitable[None]) -> None:
         """If a message is refused, put it back into the composer, which has cleared itself."""
         try:

@@ -130,7 +130,7 @@ class BreakScreen(Finder[None]):
             here = {proxy: state.rules for proxy, state in self._states if str(proxy.pid) == pid}
             self._set({proxy: [each for each in rules if each != rule] for proxy, rules in here.items()})
 
-    @work(group="set", description="")
+    @work(group="set", description="set")
     async def _set(self, rules: dict[RunningProxy, list[str]]) -> None:
         try:
             for proxy, wanted in rules.items():
@@ -139,7 +139,7 @@ class BreakScreen(Finder[None]):
             self.warning = str(error)
         self.refill()
 
-    @work(group="open", exclusive=True, description="")
+    @work(group="open", exclusive=True, description="open")
     async def _open(self, ident: str) -> None:
         try:
             proxy, _ = self._held(ident)
@@ -154,7 +154,7 @@ class BreakScreen(Finder[None]):
         if kind == "held":
             self._release(ident)
 
-    @work(group="set", description="")
+    @work(group="set", description="release")
     async def _release(self, ident: str) -> None:
         try:
             proxy, _ = self._held(ident)

@@ -104,7 +104,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         if self.offer is not None:
             self._write(self.offer, digest=True)
 
-    @work(exclusive=True, group="work", description="")
+    @work(exclusive=True, group="work", description="write")
     async def _write(self, offer: ContinuationOffer, digest: bool = False) -> None:
         self.offer = None
         self.buttons.buttons = (LEAVE,)
@@ -130,7 +130,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         if self.draft is not None:
             self._begin(self.draft, self.editor.text)
 
-    @work(exclusive=True, group="work", description="")
+    @work(exclusive=True, group="work", description="begin")
     async def _begin(self, draft: ContinuationDraft, text: str) -> None:
         changed = text if text != self._first else None
         try:

@@ -91,7 +91,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         self.figures.update("looking…")
         self._load_items(order)
 
-    @work(exclusive=True, group="look", description="")
+    @work(exclusive=True, group="look", description="load items")
     async def _load_items(self, order: FreeOrder) -> None:
         try:
             found, proposed = await self._host.in_background(partial(self._find, order))
@@ -130,7 +130,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.figures.update("working out the effect…")
             self._work_out(chosen)
 
-    @work(exclusive=True, group="figures", description="")
+    @work(exclusive=True, group="figures", description="work out")
     async def _work_out(self, chosen: Sequence[Freeable]) -> None:
         try:
             made, before = await self._host.in_background(partial(self._effect, chosen))

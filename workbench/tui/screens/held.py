@@ -138,7 +138,7 @@ class HeldScreen(RequestItemsScreen[bool]):
             self._is_releasing = True
             self._send_order(structs.replace(order, pin=tuple(sorted(self._pinned))))
 
-    @work(group="release", description="")
+    @work(group="release", description="send order")
     async def _send_order(self, order: ReleaseOrder) -> None:
         try:
             await self.host.in_background(lambda: control.release_request(self._proxy, self._detail.summary.id, order))

@@ -256,7 +256,7 @@ class LabScreen(Finder[PolicyChange]):
         if self.requests:
             self._compare(value)
 
-    @work(group="ask", description="")
+    @work(group="ask", description="compare")
     async def _compare(self, ref: str) -> None:
         if ref == self._known.base:
             self.warning = "choose another policy to compare with this one"

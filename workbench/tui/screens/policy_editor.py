@@ -127,7 +127,7 @@ class PolicyEditor(Finder[PolicyChange]):
     def choose_row(self, value: str) -> None:
         self._change(value)
 
-    @work(description="")
+    @work(description="change")
     async def _change(self, name: str) -> None:
         knob, now = find_knob(name), self._rows_by_name[name].written
         if knob.choices or knob.kind == "bool":

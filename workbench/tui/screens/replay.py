@@ -236,7 +236,7 @@ class ReplayScreen(ModalScreen[None]):
             columns.pop(0).show(answer_content(recorded, None, None, "-"))
         self._send(columns)
 
-    @work(description="")
+    @work(description="send")
     async def _send(self, columns: list[AnswerColumn]) -> None:
         recorded = self._job.recorded
         # in a thread: it takes longer than a frame

@@ -220,7 +220,7 @@ class SessionsScreen(Finder[SessionChoice]):
         if (info := self._ours("renamed")) is not None:
             self._rename(info.id, info.title)
 
-    @work(description="")
+    @work(description="rename")
     async def _rename(self, value: str, title: str) -> None:
         asked = TextDialog("rename", title, "The session's title.", _check_title)
         wanted = await self.app.push_screen_wait(asked)
@@ -237,7 +237,7 @@ class SessionsScreen(Finder[SessionChoice]):
         if (info := self._ours("forked")) is not None:
             self._fork(info.id)
 
-    @work(description="")
+    @work(description="fork")
     async def _fork(self, value: str) -> None:
         await self._change(partial(_fork, self._store, value), "forked: the copy is the first of the list")
 
@@ -248,7 +248,7 @@ class SessionsScreen(Finder[SessionChoice]):
         elif (info := self._ours("deleted")) is not None:
             self._delete(info)
 
-    @work(description="")
+    @work(description="delete")
     async def _delete(self, info: SessionInfo) -> None:
         what = f"Delete {printable(info.title) or info.id} with its {info.events:,} events? This cannot be undone."
         if await self.app.push_screen_wait(ConfirmDialog("delete", what, "delete it", "keep it")):

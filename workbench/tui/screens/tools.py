@@ -213,7 +213,7 @@ class ToolsScreen(Finder[None]):
             )  # not awaited: it ends after the turn, and closing the screen cancels waits
             self.refill()
 
-    @work(description="")
+    @work(description="forget")
     async def _forget(self, value: str) -> None:
         choice, pattern = self._approvals[value]
         what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"

@@ -267,7 +267,7 @@ class UsageScreen(Finder[str]):
         if self.marked is not None:
             self._find_waste(self._refs(self._buckets_of(self.marked)))
 
-    @work(group="waste", exclusive=True, description="")
+    @work(group="waste", exclusive=True, description="find waste")
     async def _find_waste(self, refs: Mapping[str, str]) -> None:
         for at, (session, ref) in enumerate(refs.items(), 1):
             if session not in self._waste:

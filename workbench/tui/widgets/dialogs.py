@@ -52,7 +52,7 @@ class ConfirmDialog(ModalScreen[bool]):
         if self._effect is not None:
             self._work_out(self._effect)
 
-    @work(description="")
+    @work(description="work out")
     async def _work_out(self, effect: Callable[[], Awaitable[str]]) -> None:
         asked = self.query_one(".dialog--question", Static)
         asked.update(f"? {self._text} Working out what undoing it does…")

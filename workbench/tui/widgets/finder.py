@@ -190,7 +190,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self._text = self.field.value
         self._find(self._text, keeps_mark)
 
-    @work(group="find", exclusive=True, description="")
+    @work(group="find", exclusive=True, description="find")
     async def _find(self, text: str, keeps_mark: bool) -> None:
         try:
             found = await self.search_rows(text)
@@ -270,7 +270,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         if marked is not None:
             self._show_details(marked)
 
-    @work(group="details", exclusive=True, description="")
+    @work(group="details", exclusive=True, description="show details")
     async def _show_details(self, value: str) -> None:
         if value != self.marked or not self._answered.is_set():  # there is a newer result, or one will come
             return

@@ -131,7 +131,7 @@ class TextView(ScrollView, can_focus=True):
         else:
             self._rest(make)
 
-    @work(exclusive=True, description="")
+    @work(exclusive=True, description="rest")
     async def _rest(self, make: Make) -> None:
         width = self._width
         page, layout = await in_background(_made, make, width)
@@ -179,7 +179,7 @@ class TextView(ScrollView, can_focus=True):
         self.wanted = wanted
         self._find(wanted)
 
-    @work(exclusive=True, group="find", description="")
+    @work(exclusive=True, group="find", description="find")
     async def _find(self, wanted: str) -> None:
         page = self.page
         self.matches = await in_background(text_matches, page.lines, wanted) if wanted else []
