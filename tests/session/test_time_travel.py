@@ -15,6 +15,8 @@ from workbench.session import opening
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
 from workbench.sources.options import Options
+from workbench.sources.request_plans import RequestPlans
+from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -67,7 +69,7 @@ async def test_a_plan_of_one_session_is_never_shown_in_another(
 async def test_a_plan_of_a_file_is_not_shown_after_it_was_read_again(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ref = as_file(tmp_path, run(3))
+    ref = as_file(tmp_path, run(12))
     async with opened(services, ref) as on:
         slow = SlowPlan(monkeypatch, await on.ask(lambda open_now: open_now))
         on.model.travel(1)
@@ -82,3 +84,35 @@ async def test_a_plan_of_a_file_is_not_shown_after_it_was_read_again(
         await until(lambda: on.shown.at == 1)
         await on.settled()
         assert "Why does the login test fail? Look at one file." in texts(on)
+
+
+async def test_walking_back_seldom_begins_at_the_start_of_the_log(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = as_file(tmp_path, run(40))
+    begun: list[RequestPlans] = []
+    walk_to = RequestPlans._walk_to
+
+    def counted(plans: RequestPlans, mark: RequestMark) -> object:
+        before = plans._planners.get(mark.model)
+        found = walk_to(plans, mark)
+        if found is not before:
+            begun.append(plans)
+        return found
+
+    async with opened(services, ref) as on:
+        newest = await on.ask(lambda open_now: len(open_now.requests.marks)) - 1
+        monkeypatch.setattr(RequestPlans, "_walk_to", counted)
+        walked = []
+        for place in range(newest, newest - 24, -1):
+            on.model.travel(place)
+            await until(lambda place=place: on.shown.at == place)  # type: ignore[misc]
+            await on.settled()
+            walked.append((place, on.shown.plan.size, texts(on)))
+        assert 0 < len(begun) <= 24 // 8 + 1
+        recorded = await on.ask(lambda open_now: open_now.recorded)
+    assert recorded is not None
+    afresh = recorded.with_model("")
+    for place, size, said in walked:
+        plan = afresh.plan(place)
+        assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 REMEMBERED = 16
 """Plans of past requests that are kept, for stepping back and forth."""
+_EARLIER = 8
+"""Plans that are made together with a later one of another agent's log: such a log is gone through forwards, so that
+each step back would begin at its start again."""
 
 
 def place_after(marks: Sequence[RequestMark], here: int, by: int, *, alone: bool = False) -> int:
@@ -124,11 +127,18 @@ class TimeTravel:
 
     async def _plan(self, plans: dict[int, ContextPlan], opened: OpenSession, place: int) -> ContextPlan:
         if place not in plans:
-            made = await in_background(self._planned, opened, place)
-            if len(plans) >= REMEMBERED:
-                plans.pop(next(iter(plans)))
-            plans[place] = made
+            has_earlier = opened.view == "recorded" and place - 1 not in plans
+            first = max(0, place - _EARLIER) if has_earlier else place
+            made = await in_background(self._planned_in_order, opened, range(first, place + 1))
+            for at, plan in made.items():
+                plans.pop(at, None)
+                if len(plans) >= REMEMBERED:
+                    plans.pop(next(iter(plans)))
+                plans[at] = plan
         return plans[place]
+
+    def _planned_in_order(self, opened: OpenSession, places: Sequence[int]) -> dict[int, ContextPlan]:
+        return {place: self._planned(opened, place) for place in places}
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
         mark, recorded = opened.requests.marks[place], opened.recorded

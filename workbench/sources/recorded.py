@@ -71,6 +71,8 @@ class RecordedSession:
             each if each.model else each._replace(model=source.model) for each in found
         ]
         self._is_main = is_main(self.marks)
+        self._unattributed: dict[int, int] = {}
+        """Of the requests that were planned."""
 
     def with_model(self, model: str) -> RecordedSession:
         """The same session where its next request goes to another model, as when it is opened with that model."""
@@ -109,6 +111,7 @@ class RecordedSession:
             made = replace(self._calibrated_setup(mark.model).plan(()), totals=NO_TOTALS)
         self._plain_setup(mark.model).counter.flush()
         made = made.as_reported(mark.reported, self._rest(at, made.totals), self._outside_rows(mark), mark.exact)
+        self._unattributed[at] = made.unattributed
         return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
 
     def holds_contents(self, mark: RequestMark) -> bool:
@@ -210,7 +213,9 @@ class RecordedSession:
 
     def unattributed(self, at: int | None) -> int:
         """The tokens of a request outside its rows, under any policy; None: the next request."""
-        return self._next_unattributed if at is None else self.plan(at).unattributed
+        if at is None:
+            return self._next_unattributed
+        return self._unattributed[at] if at in self._unattributed else self.plan(at).unattributed
 
     @cached_property
     def _next_unattributed(self) -> int:
