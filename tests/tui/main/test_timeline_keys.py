@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from tui.play import program, settle, told, typed, until
 from workbench.sources.services import Services
 from workbench.tui import demo
+from workbench.tui.main import timeline
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.main.timeline import TimeColumn, time_columns
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.input_line import InputLine
 
@@ -56,3 +62,26 @@ async def test_in_the_chat_undo_takes_a_key_that_nobody_types_by_chance() -> Non
             assert not told(pilot.app)
             await pilot.press("f9")
             await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+
+
+async def test_the_columns_are_made_again_only_if_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(*given: Any) -> list[TimeColumn]:
+        made.append(len(given[0]))
+        return time_columns(*given)
+
+    with demo.demo_folders() as ref, Services() as services:
+        async with program(services, (120, 30), ref) as (pilot, screen):
+            monkeypatch.setattr(timeline, "time_columns", counted)
+            await pilot.press("f6", "left", "left", "right", "left")
+            await settle(pilot)
+            assert at(screen) is not None
+            assert made == [], "as nothing was sent meanwhile"
+            assert screen.model.state.shown is not None
+            before = str(screen.timeline.render())
+            requests = list(screen.model.state.shown.requests)
+            requests[1] = requests[1]._replace(reported=1_000_000)
+            monkeypatch.setattr(timeline.Timeline, "shown", replace(screen.model.state.shown, requests=requests))
+            assert str(screen.timeline.render()) != before, "although they are as many as before"
+            assert made == [len(requests)]

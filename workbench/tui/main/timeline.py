@@ -86,8 +86,8 @@ def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, s
 
 def _is_smaller(before: RequestMark, after: RequestMark) -> bool:
     """Whether a request is smaller than the one before. Counts of different models are not compared."""
-    kinds = [(mark.model, mark.reported is None) for mark in (before, after)]
-    return kinds[0] == kinds[1] and 0 < after.tokens < SMALLER * before.tokens
+    is_less = 0 < after.tokens < SMALLER * before.tokens
+    return is_less and before.model == after.model and (before.reported is None) == (after.reported is None)
 
 
 def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
@@ -137,18 +137,25 @@ class Timeline(Observing, Widget, can_focus=True):
     class SearchWanted(Message):
         """Search the rows of the selected request."""
 
+    _made_from: tuple[list[RequestMark], list[tuple[int, str]], int] | None = None
+    """What the columns were made from."""
+    _made: Sequence[TimeColumn] = ()
+
     def watch_shown(self, shown: ContextView | None) -> None:
         """Show the timeline once there are requests."""
         self.display = shown is not None and bool(shown.requests)
 
     # Drawing
 
-    def _columns(self, label: Content) -> list[TimeColumn]:
+    def _columns(self, label: Content) -> Sequence[TimeColumn]:
+        """The columns, made again only if they change: a long session has tens of thousands of requests."""
         assert self.shown is not None
         view = self.compaction
         changes = [] if view is None else [*all_compactions(view.history), *((seq, CLEARED) for seq in view.cleared)]
-        room = self.content_size.width - label.cell_length
-        return time_columns(self.shown.requests, changes, room)
+        made_from = ([*self.shown.requests], changes, self.content_size.width - label.cell_length)
+        if made_from != self._made_from:
+            self._made_from, self._made = made_from, time_columns(*made_from)
+        return self._made
 
     def _label(self) -> Content:
         assert self.shown is not None
