@@ -14,6 +14,7 @@ from typing import NamedTuple
 from workbench.agent import slots
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
+from workbench.config.garbage import collector_paused
 from workbench.config.text import printable
 from workbench.context.load import DEFAULT
 from workbench.context.planner import Planner
@@ -171,6 +172,7 @@ def open_fork(services: Services, options: Options, opened: OpenSession, at: int
     return made
 
 
+@collector_paused()
 def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
     knobs = (*source.knobs, *options.knobs)
     recorded = RecordedSession(services, options, source) if source.recorded else None
