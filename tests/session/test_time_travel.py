@@ -116,3 +116,27 @@ async def test_walking_back_seldom_begins_at_the_start_of_the_log(
     for place, size, said in walked:
         plan = afresh.plan(place)
         assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])
+
+
+async def test_a_policy_that_was_saved_over_is_tried_on_past_requests_anew(services: Services, tmp_path: Path) -> None:
+    ref, policy = as_file(tmp_path, run(12)), tmp_path / "mine.toml"
+    policy.write_text('extends = "layers"\n[masking]\nkeep_first = 0\nkeep_last = 0\n', "utf-8")
+
+    def masked() -> int:
+        return sum(item.state == "masked" for item in on.shown.plan.items)
+
+    async with opened(services, ref) as on:
+        on.model.switch_policy(str(policy))
+        await on.settled()
+        on.model.travel(6)
+        await until(lambda: on.shown.at == 6)
+        await on.settled()
+        assert masked() == 0
+        on.model.travel(None)
+        await on.settled()
+        policy.write_text('extends = "layers"\n[masking]\nkeep_first = 0\nkeep_last = 2\n', "utf-8")
+        on.model.switch_policy(str(policy))
+        await on.settled()
+        on.model.travel(10)
+        await until(lambda: on.shown.at == 10)
+        assert masked() > 4

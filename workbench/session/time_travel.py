@@ -87,8 +87,11 @@ class TimeTravel:
         self.forget()
 
     def forget(self) -> None:
-        """Drop all plans, because the setup has changed. A plan that is being made is not kept either."""
+        """Drop all plans, because the setup has changed, or the file of a policy. A plan that is being made is not kept
+        either."""
         self._plans = {}
+        if self._replayed is not None:
+            self._replayed[2].forget_plan()
 
     async def show_request(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
         """Show the context of a request. If more are asked for meanwhile, only the last is sure to be shown."""
