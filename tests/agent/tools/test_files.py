@@ -73,6 +73,9 @@ async def test_where_counting_takes_too_long_more_is_promised(root: Path, use: U
     put(root / "a.txt", "line\n" * 5_000)
     outcome = await use("read_file", path="a.txt", limit=1, limits=ToolLimits(search_seconds=-1))
     assert outcome.text == "line\n[lines 1 to 1; more follow: offset=2]"
+    put(root / "b.txt", "x" * 5_000)
+    outcome = await use("read_file", path="b.txt", limits=ToolLimits(output_bytes=10, search_seconds=-1))
+    assert outcome.text == "xxxxxxxxxx\n[line 1 is cut: at least 2 bytes of it are missing; next: offset=2]"
     outcome = await use("read_file", path="a.txt", offset=9, limits=ToolLimits(search_seconds=-1))
     assert outcome == ToolOutcome("offset: a.txt is too long to find that line in time", True)
 

@@ -29,6 +29,8 @@ class FileLines(NamedTuple):
     """Lines of the whole file; None if counting them would take too long."""
     cut: int
     """Bytes missing at the end of the last line, if that line alone was too long for the limit; otherwise 0."""
+    cut_counted: bool = True
+    """Whether there was time to count all of them."""
 
 
 def read_tool(places: AllowedFolders, limits: ToolLimits) -> Tool:
@@ -73,7 +75,8 @@ def _note(piece: FileLines, text: str) -> str:
     """A last line that says what is not shown; empty if the whole file is shown."""
     gap = "" if text.endswith("\n") else "\n"
     if piece.cut:
-        return f"{gap}[line {piece.last} is cut: {piece.cut} bytes of it are missing; next: offset={piece.last + 1}]"
+        missing = f"{piece.cut}" if piece.cut_counted else f"at least {piece.cut}"
+        return f"{gap}[line {piece.last} is cut: {missing} bytes of it are missing; next: offset={piece.last + 1}]"
     if piece.total is None:
         return f"{gap}[lines {piece.first} to {piece.last}; more follow: offset={piece.last + 1}]"
     if piece.first > 1 or piece.last < piece.total:
@@ -105,8 +108,8 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
                 kept.append(line[:room])
                 number += 1
                 break
-            rest = 0 if line.endswith(b"\n") else _rest_of_line(file, deadline)[0]
-            return FileLines(line[:room], first, number + 1, None, len(line) - room + rest)
+            rest, is_counted = (0, True) if line.endswith(b"\n") else _rest_of_line(file, deadline)
+            return FileLines(line[:room], first, number + 1, None, len(line) - room + rest, is_counted)
         kept.append(line)
         used += len(line)
         number += 1
