@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from support.waiting import GIVE_UP
 from tui.play import Script, Watcher, answer, opened, until
 from tui.recorded.long_run import as_file, run
 from workbench.context.plan import ContextPlan
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.replay.policy_replay import PolicyReplay
 from workbench.session import opening
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
@@ -140,3 +143,33 @@ async def test_a_policy_that_was_saved_over_is_tried_on_past_requests_anew(servi
         on.model.travel(10)
         await until(lambda: on.shown.at == 10)
         assert masked() > 4
+
+
+async def test_walking_back_under_another_policy_seldom_replays_the_session_again(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = as_file(tmp_path, run(40))
+    replays: list[str] = []
+    replay = LabSource._replay
+
+    def counted(lab: LabSource, policy: str, knobs: Sequence[str]) -> PolicyReplay:
+        replays.append(policy)
+        return replay(lab, policy, knobs)
+
+    async with opened(services, ref) as on:
+        newest = await on.ask(lambda open_now: len(open_now.requests.marks)) - 1
+        on.model.switch_policy("layers")
+        await on.settled()
+        monkeypatch.setattr(LabSource, "_replay", counted)
+        walked = []
+        for place in range(newest, newest - 24, -1):
+            on.model.travel(place)
+            await until(lambda place=place: on.shown.at == place)  # type: ignore[misc]
+            await on.settled()
+            walked.append((place, on.shown.plan.size, texts(on)))
+        assert 0 < replays.count("layers") <= 24 // 8 + 3
+    lab = LabSource(services, Options(), services.source(ref))
+    for place, size, said in reversed(walked):
+        if (number := lab.number_of(place + 1)) is not None:
+            plan = lab.plan_request(number, "layers")
+            assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 REMEMBERED = 16
 """Plans of past requests that are kept, for stepping back and forth."""
 _EARLIER = 8
-"""Plans that are made together with a later one of another agent's log: such a log is gone through forwards, so that
-each step back would begin at its start again."""
+"""Plans that are made together with a later one of another agent's log: such a log is gone through forwards, under its
+own policy and others, so that each step back would begin at its start again."""
 
 
 def place_after(marks: Sequence[RequestMark], here: int, by: int, *, alone: bool = False) -> int:
@@ -130,15 +130,21 @@ class TimeTravel:
 
     async def _plan(self, plans: dict[int, ContextPlan], opened: OpenSession, place: int) -> ContextPlan:
         if place not in plans:
-            has_earlier = opened.view == "recorded" and place - 1 not in plans
-            first = max(0, place - _EARLIER) if has_earlier else place
+            first = max(0, place - _EARLIER) if self._begins_again(plans, opened, place) else place
             made = await in_background(self._planned_in_order, opened, range(first, place + 1))
             for at, plan in made.items():
                 plans.pop(at, None)
                 if len(plans) >= REMEMBERED:
                     plans.pop(next(iter(plans)))
                 plans[at] = plan
+        plans[place] = plans.pop(place)  # the one that was not asked for longest is dropped first
         return plans[place]
+
+    def _begins_again(self, plans: dict[int, ContextPlan], opened: OpenSession, place: int) -> bool:
+        """Whether the log would be gone through from its start, now and at the next step back."""
+        if opened.recorded is None or place - 1 in plans:
+            return False
+        return opened.view == "recorded" or place + 1 in plans  # another policy's plans take longer on the way
 
     def _planned_in_order(self, opened: OpenSession, places: Sequence[int]) -> dict[int, ContextPlan]:
         return {place: self._planned(opened, place) for place in places}

@@ -35,6 +35,9 @@ from workbench.wire.requests import RequestBodies
 
 BY_HAND = "answered by hand, so nothing was sent"
 NO_TOTALS = Totals(0, 0, 0, 0)
+_EARLIER = 8
+"""Requests that are planned together with a later one, of which only a figure is wanted: the log is gone through
+forwards, and who steps back asks for these next."""
 
 
 class ListedRequest(NamedTuple):
@@ -215,7 +218,11 @@ class RecordedSession:
         """The tokens of a request outside its rows, under any policy; None: the next request."""
         if at is None:
             return self._next_unattributed
-        return self._unattributed[at] if at in self._unattributed else self.plan(at).unattributed
+        if at not in self._unattributed:
+            for each in range(max(0, at - _EARLIER), at + 1):
+                if each not in self._unattributed:
+                    self.plan(each)
+        return self._unattributed[at]
 
     @cached_property
     def _next_unattributed(self) -> int:
