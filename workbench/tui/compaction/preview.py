@@ -357,7 +357,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         else:
             self.dismiss()
 
-    @work(exclusive=True, group="leave", description="throw away")
+    @work(exclusive=True, group="leave", description="discard")
     async def _throw_away(self, edited: bool) -> None:
         text = "Discard the draft and your changes?" if edited else "Discard the draft?"
         if await self.app.push_screen_wait(ConfirmDialog("discard", text, "discard", "keep")):
