@@ -1,7 +1,7 @@
 """Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target.
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
-the machine. Where peer or yardstick moved too much, there is no verdict.
+the machine. Where peer or yardstick moved too much, or the target lies between the rounds, there is no verdict.
 """
 
 from __future__ import annotations
@@ -106,11 +106,22 @@ class Row:
     target: Target | None = None
     moved: float = 0.0
     """How far the peer moved between the rounds."""
+    middle: tuple[float, float] | None = None
+    """Between which ratios the middle half of the rounds were."""
+
+    @property
+    def why_unsure(self) -> str:
+        """Why there is no verdict on the target; empty: there is one."""
+        if self.moved > STEADY:
+            return f"yardstick moved {self.moved:.0%}"
+        if self.target is not None and self.middle is not None and self.middle[0] < self.target.limit < self.middle[1]:
+            return "rounds on both sides"
+        return ""
 
     @property
     def ok(self) -> bool | None:
-        """Whether the target is met; None without one, and where the peer moved too much to tell."""
-        if self.target is None or self.moved > STEADY:
+        """Whether the target is met; None without one, and where the rounds do not tell."""
+        if self.target is None or self.why_unsure:
             return None
         assert self.ratio is not None, "a target needs a peer"
         return self.ratio >= self.target.limit if self.target.rule == "at least" else self.ratio <= self.target.limit
@@ -119,13 +130,15 @@ class Row:
 def beside(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_most: float | None = None) -> Row:
     """Ours as a multiple of the peer's."""
     target = None if at_most is None else Target("at most", at_most)
-    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(ours, peer), target, found.moved(peer))
+    ratio, middle = found.ratio(ours, peer), found.middle(ours, peer)
+    return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
 
 
 def faster(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_least: float | None = None) -> Row:
     """How many times faster than the peer."""
     target = None if at_least is None else Target("at least", at_least)
-    return Row(name, found[ours], "s", found[peer], peer_name, found.ratio(peer, ours), target, found.moved(peer))
+    ratio, middle = found.ratio(peer, ours), found.middle(peer, ours)
+    return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
 
 
 def in_units(name: str, found: Rounds, ours: str, at_most: float) -> Row:
@@ -196,15 +209,28 @@ class Rounds:
 
     def ratio(self, ours: str, peer: str) -> float:
         """Two works of the same round, one by the other; the median of that."""
-        return median(a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True))
+        return median(self._ratios(ours, peer))
+
+    def middle(self, ours: str, peer: str) -> tuple[float, float]:
+        """Between which ratios the middle half of the rounds were."""
+        return _middle_half(self._ratios(ours, peer))
+
+    def _ratios(self, ours: str, peer: str) -> list[float]:
+        return [a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True)]
 
     def moved(self, name: str) -> float:
         """How far the middle half of the rounds of one work differ, by their median."""
         found = self._figures[name]
-        if len(found) < 2:
-            return 0.0
-        low, _, high = quantiles(found, n=4, method="inclusive")
+        low, high = _middle_half(found)
         return (high - low) / median(found)
+
+
+def _middle_half(figures: Sequence[float]) -> tuple[float, float]:
+    """The first and the third quartile."""
+    if len(figures) < 2:
+        return figures[0], figures[0]
+    low, _, high = quantiles(figures, n=4, method="inclusive")
+    return low, high
 
 
 def rounds(

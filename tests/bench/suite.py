@@ -164,6 +164,7 @@ def as_json(
                 "ratio": row.ratio,
                 "target": None if row.target is None else row.target._asdict(),
                 "moved": row.moved,
+                "middle": row.middle,
                 "ok": row.ok,
             }
             for benchmark, row in rows
@@ -178,7 +179,7 @@ def cells(row: Row) -> tuple[str, ...]:
     target = ok = ""
     if row.target is not None:
         target = f"{ {'at most': '<=', 'at least': '>='}[row.target.rule] } {row.target.limit:,g}"
-        ok = {True: "ok", False: "over", None: f"unsure: yardstick moved {row.moved:.0%}"}[row.ok]
+        ok = {True: "ok", False: "over", None: f"unsure: {row.why_unsure}"}[row.ok]
     return row.name, shown(row.ours, row.unit), peer, ratio, target, ok
 
 

@@ -12,7 +12,7 @@ from bench import suite
 from bench.harness import TINY, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
 from support.requirements import requirement
 
-KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "moved", "ok"}
+KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "moved", "middle", "ok"}
 
 LONG = {
     "corpus",
@@ -107,6 +107,17 @@ def test_where_the_yardstick_moved_there_is_no_verdict() -> None:
     assert in_units("a", steady, "ours", 3).ok is True
     assert in_units("a", moving, "ours", 3).ok is None
     assert suite.cells(in_units("a", moving, "ours", 3))[-1] == "unsure: yardstick moved 34%"
+
+
+@pytest.mark.parametrize(
+    ("limit", "ok"), [(1.3, False), (1.39, False), (1.45, None), (1.55, None), (1.61, True), (1.9, True)]
+)
+def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | None) -> None:
+    found = Rounds({"ours": [1.0, 1.4, 1.5, 1.6, 9.0], "unit": [1.0] * 5}, "unit")
+    row = in_units("a", found, "ours", limit)
+    assert row.ok is ok
+    assert faster("a", found, "unit", "ours", "b", limit).ok is (None if ok is None else not ok)
+    assert (suite.cells(row)[-1] == "unsure: rounds on both sides") == (ok is None)
 
 
 def test_works_take_turns_and_the_first_round_is_to_warm_up() -> None:
