@@ -193,6 +193,19 @@ def test_a_damaged_event_hides_no_other(store: Store) -> None:
     assert [hit.seq for hit in store.search("needle")] == [3, 1]
 
 
+def test_keys_are_free_again_after_an_older_program_deleted_their_events(store: Store, path: Path) -> None:
+    store.create([UserMessage("an old needle"), UserMessage("x")]).close()
+    assert len(store.search("needle")) == 1
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA foreign_keys = ON")
+        other.execute("INSERT INTO words(words, rowid, text) VALUES('delete', 1, 'an old needle'), ('delete', 2, 'x')")
+        other.execute("DELETE FROM sessions")
+    store.create([UserMessage("a new needle")], id="new").close()
+    assert [hit.session_id for hit in store.search("needle")] == ["new"]
+    store.delete("new")
+    assert terms(store) == []
+
+
 def test_a_fork_is_searched_as_well(store: Store) -> None:
     session = store.create([UserMessage("a needle")])
     fork = store.fork(session.id)

@@ -81,7 +81,23 @@ def _index_when_searched(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO facts(name, value) SELECT 'indexed', coalesce(max(key), 0) FROM events")
 
 
-STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders, _index_when_searched]
+def _index_follows_deletes(db: sqlite3.Connection) -> None:
+    """Keys of events that were deleted are given out again, if they were the highest: they are indexed no more.
+
+    A trigger, because an older program may still have the file open.
+    """
+    lower = "UPDATE facts SET value = min(value, (SELECT coalesce(max(key), 0) FROM events)) WHERE name = 'indexed'"
+    db.execute(lower)
+    db.execute(f"CREATE TRIGGER session_deleted AFTER DELETE ON sessions BEGIN {lower}; END")
+
+
+STEPS: list[Callable[[sqlite3.Connection], None]] = [
+    _first,
+    _drafts,
+    _folders,
+    _index_when_searched,
+    _index_follows_deletes,
+]
 
 
 def check_file(path: Path) -> None:

@@ -61,11 +61,6 @@ def remove_session(db: sqlite3.Connection, session: int) -> None:
             db.execute("INSERT INTO words(words, rowid, text) VALUES('delete', ?, ?)", (event, words))
 
 
-def session_removed(db: sqlite3.Connection) -> None:
-    """Events were removed from their table: keys above the highest that is left are given out again."""
-    _set_fact(db, "indexed", min(_last_indexed(db), _last_event(db)))
-
-
 def index_outdated(db: sqlite3.Connection) -> bool:
     """Whether the index was built by a program that took other words from the same events."""
     return _fact(db, "search") != SEARCH_VERSION

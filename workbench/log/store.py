@@ -231,7 +231,6 @@ class Store:
                 hashes = large_texts.hashes_of_session(db, found.key)
                 db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
                 large_texts.drop_unused_texts(db, hashes)
-                search.session_removed(db)
         finally:
             lock.release()
 
