@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -204,6 +206,22 @@ def test_keys_are_free_again_after_an_older_program_deleted_their_events(store: 
     assert [hit.session_id for hit in store.search("needle")] == ["new"]
     store.delete("new")
     assert terms(store) == []
+
+
+def test_events_that_cannot_be_indexed_are_found_while_no_file_can_grow(
+    python: Callable[..., subprocess.Popen[str]], store: Store
+) -> None:
+    """As on a full disk, where the folder for temporary files is on the same."""
+    store.create([UserMessage(f"needle {number:x} " + "straw " * 50) for number in range(20_000)]).close()
+    code = """
+import resource, sys
+from pathlib import Path
+from workbench.log.store import Store
+with Store.open(Path(sys.argv[1])) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    print(len(store.search("needle", limit=100_000)))
+"""
+    assert python(code).communicate()[0] == "20000\n"
 
 
 def test_a_fork_is_searched_as_well(store: Store) -> None:

@@ -160,7 +160,9 @@ class Database:
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     """A connection; `how` is a parameter of SQLite's URI."""
     address = f"{path.absolute().as_uri()}?{how}"
-    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA temp_store = MEMORY")  # the folder for temporary files may be on the same full disk
+    return db
 
 
 def _belongs_to_others(path: Path) -> bool:
