@@ -12,9 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support.waiting import GIVE_UP
 from workbench.config.folders import WorkFolder
-from workbench.log import migrations, search
+from workbench.log import database, migrations, search
 from workbench.log.codec import SEARCH_VERSION, encode_event
+from workbench.log.errors import StoreError
 from workbench.log.events import Body, Event, Reasoning, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
 
@@ -22,10 +24,15 @@ from workbench.log.store import Store
 def terms(store: Store) -> list[str]:
     """All words of the index."""
     with store._database.write_transaction() as db:
-        db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
-        found = [row[0] for row in db.execute("SELECT term FROM vocabulary")]
-        db.execute("DROP TABLE temp.vocabulary")
+        found = terms_of(db)
         db.execute("INSERT INTO words(words) VALUES('integrity-check')")
+    return found
+
+
+def terms_of(db: sqlite3.Connection) -> list[str]:
+    db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
+    found = [row[0] for row in db.execute("SELECT term FROM vocabulary")]
+    db.execute("DROP TABLE temp.vocabulary")
     return found
 
 
@@ -123,10 +130,10 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("batch", [1, 3, 10_000])
+@pytest.mark.parametrize(("batch", "characters"), [(1, 100), (3, 100), (100, 4), (100, 100)])
 @given(steps=STEPS)
 def test_whenever_it_is_searched_all_events_are_found_and_no_deleted_ones(
-    batch: int, steps: list[tuple[str, str]], shared: Store
+    batch: int, characters: int, steps: list[tuple[str, str]], shared: Store
 ) -> None:
     delete_all(shared)
     there: list[tuple[str, int, str]] = []
@@ -138,6 +145,7 @@ def test_whenever_it_is_searched_all_events_are_found_and_no_deleted_ones(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "_BATCH", batch)
+        patch.setattr(search, "_BATCH_TEXT", characters)
         for step, word in steps:
             name = there[-1][0] if there else ""
             if step == "search":
@@ -188,11 +196,67 @@ def test_an_event_indexed_by_an_older_program_is_found_once(path: Path, monkeypa
         assert terms(store) == []
 
 
-def test_a_damaged_event_hides_no_other(store: Store) -> None:
+@pytest.mark.parametrize("data", ["'{'", "X'00'", "CAST(X'ff' || data AS TEXT)", "char(1) || hex(zeroblob(32))"])
+def test_a_damaged_event_hides_no_other(store: Store, data: str) -> None:
     store.create([UserMessage("a needle"), UserMessage("x"), UserMessage("another needle")]).close()
     with store._database.write_transaction() as db:
-        db.execute("UPDATE events SET data = '{' WHERE seq = 2")
+        db.execute(f"UPDATE events SET data = {data} WHERE seq = 2")
     assert [hit.seq for hit in store.search("needle")] == [3, 1]
+
+
+def test_a_mark_that_is_no_number_is_damage(store: Store) -> None:
+    store.create([UserMessage("a needle")]).close()
+    with store._database.write_transaction() as db:
+        db.execute("UPDATE facts SET value = 'x' WHERE name = 'indexed'")
+    with pytest.raises(StoreError, match="damaged"):
+        store.search("needle")
+
+
+def test_long_events_are_indexed_in_shorter_transactions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_BATCH_TEXT", 100)
+    store.create([UserMessage("needle " * 10)] * 4).close()
+    statements: list[str] = []
+    store._database._db.set_trace_callback(statements.append)
+    assert len(store.search("needle")) == 4
+    assert statements.count("BEGIN IMMEDIATE") == 2
+
+
+def test_a_search_does_not_wait_until_another_process_has_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", GIVE_UP)
+    with Store.open(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store.create([UserMessage("an old needle")]).close()
+        assert len(store.search("needle")) == 1
+        store.create([UserMessage("a new needle")]).close()
+        other.execute("BEGIN IMMEDIATE")
+        assert len(store.search("needle")) == 2
+        assert "new" not in terms_of(other)
+        other.execute("ROLLBACK")
+        assert len(store.search("needle")) == 2
+        assert "new" in terms_of(other)
+
+
+def test_a_search_inside_a_transaction_sees_it_and_leaves_nothing_when_it_fails(store: Store) -> None:
+    store.create([UserMessage("an old needle")]).close()
+    with pytest.raises(KeyError), store.in_one_transaction():  # noqa: PT012 - the search is what may fail
+        store.create([UserMessage("a new needle")]).close()
+        assert len(store.search("needle")) == 2
+        raise KeyError
+    assert terms(store) == []
+    assert len(store.search("needle")) == 1
+
+
+def test_indexing_that_fails_inside_a_transaction_leaves_each_event_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    store.create([UserMessage("a needle")]).close()
+    with monkeypatch.context() as patch, store.in_one_transaction():
+        patch.setattr(search, "_set_fact", fails)
+        assert len(store.search("needle")) == 1
+    assert terms(store) == []
+    assert len(store.search("needle")) == 1
 
 
 def test_keys_are_free_again_after_an_older_program_deleted_their_events(store: Store, path: Path) -> None:

@@ -91,14 +91,19 @@ class Database:
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 
+    def is_in_transaction(self) -> bool:
+        """Whether this thread is in a transaction."""
+        with self.lock:
+            return self._db.in_transaction
+
     @contextlib.contextmanager
-    def write_lightly(self) -> Iterator[sqlite3.Connection]:
+    def write_lightly(self, patience: float = 0) -> Iterator[sqlite3.Connection]:
         """A transaction that must not delay other work: it survives the end of the program but not a power failure, and
-        fails at once while another process writes."""
+        fails while another process writes for longer than `patience`, in seconds. Not for use in a transaction."""
         with self.lock:
             try:
                 with self.errors_in_words():
-                    self._db.execute("PRAGMA busy_timeout = 0")
+                    self._db.execute(f"PRAGMA busy_timeout = {round(patience * 1000)}")
                     self._db.execute("PRAGMA synchronous = NORMAL")
                 with self.write_transaction() as db:
                     yield db

@@ -9,11 +9,12 @@ The index does not store its text, so removing a row needs exactly the text that
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Final, NamedTuple
 
 from workbench.config.text import without_surrogates
@@ -29,8 +30,12 @@ INDEXED: Final = 64 * 1024
 this or `_spaced` changes."""
 LOOKED_AT: Final = 30_000
 """Events to search for users' messages: a tenth of a second."""
-_BATCH: Final = 10_000
-"""Events that are indexed in one transaction: a tenth of a second in which no other process can write."""
+_BATCH: Final = 5_000
+"""Events that are indexed in one transaction: a tenth of a second in which nobody else can write."""
+_BATCH_TEXT: Final = 1_000_000
+"""Characters of the events that are indexed in one transaction: as long, or twice, if the words are many different."""
+_PATIENCE: Final = 0.2
+"""Seconds that a search waits for another process that writes."""
 _ENVELOPE: Final = 120
 """Characters of a line that include its kind, but not yet its text."""
 _AROUND: Final = 40
@@ -74,26 +79,22 @@ def empty_index(db: sqlite3.Connection) -> None:
 
 
 def complete_index(database: Database) -> None:
-    """Index the events that came since the last search, in parts, so that other processes can write between."""
-    with suppress(StoreError):  # read-only, or a full disk: the search looks at the rest by itself
+    """Index the events that came since the last search, in parts, so that others can write between.
+
+    Where this cannot be done now, the search looks at the rest by itself: in a file that is read-only or busy, on a
+    full disk, and inside a transaction, of which a part that fails could not be rolled back alone.
+    """
+    if database.is_in_transaction():
+        return
+    with suppress(StoreError):
         while _lacks_words(database):
-            with database.write_transaction() as db:
-                _index_batch(db)
+            with database.write_lightly(_PATIENCE) as db:
+                _set_fact(db, "indexed", _index_events(db, "words", _last_indexed(db), _BATCH, _BATCH_TEXT))
 
 
 def _lacks_words(database: Database) -> bool:
     with database.read_transaction() as db:
         return _is_incomplete(db)
-
-
-def _index_batch(db: sqlite3.Connection) -> None:
-    """Put the next events into the index, as many as one transaction should have."""
-    last = _last_indexed(db)
-    batch = "SELECT key FROM events WHERE key > ? ORDER BY key LIMIT ?"
-    [upto] = db.execute(f"SELECT max(key) FROM ({batch})", (last, _BATCH)).fetchone()
-    if upto is not None:
-        _index_events(db, "words", last, upto)
-        _set_fact(db, "indexed", upto)
 
 
 def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
@@ -145,7 +146,7 @@ def _unindexed_words(db: sqlite3.Connection) -> Iterator[list[str]]:
         return
     db.execute(f"CREATE VIRTUAL TABLE temp.newer USING {WORDS}")
     try:
-        _index_events(db, "newer", _last_indexed(db), _last_event(db))
+        _index_events(db, "newer", _last_indexed(db))
         yield ["newer", "words"]
     finally:
         db.execute("DROP TABLE temp.newer")
@@ -164,18 +165,36 @@ def _matching(
     ).fetchall()
 
 
-def _index_events(db: sqlite3.Connection, table: str, after: int, upto: int) -> None:
-    """Put the words of the events after one key up to another into a table."""
-    found = db.execute("SELECT key, data FROM events WHERE key > ? AND key <= ?", (after, upto))
-    worded = ((event, words) for event, data in found if (words := _readable_words(db, data)))
-    db.executemany(f"INSERT INTO {table}(rowid, text) VALUES(?, ?)", worded)
+def _index_events(
+    db: sqlite3.Connection, table: str, after: int, events: float = math.inf, characters: float = math.inf
+) -> int:
+    """Put the words of the events after a key into a table, until there are so many; returns the last one's key."""
+    reached = after
+
+    def worded() -> Iterator[tuple[int, str]]:
+        nonlocal reached
+        size = 0
+        for count, (event, data) in enumerate(found, 1):
+            reached, words = event, _readable_words(db, data)
+            if words:
+                yield event, words
+            size += len(words)
+            if count >= events or size >= characters:
+                break
+
+    # As bytes, because SQLite's module raises for a text that is not UTF-8. Closed, because no table can be dropped
+    # while others are read.
+    data = "CASE typeof(data) WHEN 'text' THEN CAST(data AS BLOB) END"
+    with closing(db.execute(f"SELECT key, {data} FROM events WHERE key > ? ORDER BY key", (after,))) as found:
+        db.executemany(f"INSERT INTO {table}(rowid, text) VALUES(?, ?)", worded())
+    return reached
 
 
-def _readable_words(db: sqlite3.Connection, data: str) -> str:
+def _readable_words(db: sqlite3.Connection, data: bytes | None) -> str:
     """The words of an event as it is stored; none if it is damaged, so that all others can be found."""
     try:
-        return _words(_body(db, data))
-    except StoreError:
+        return _words(_body(db, data.decode())) if data is not None else ""
+    except (StoreError, UnicodeDecodeError):
         return ""
 
 
@@ -187,7 +206,10 @@ def _is_incomplete(db: sqlite3.Connection) -> bool:
 def _last_indexed(db: sqlite3.Connection) -> int:
     """The key of the last event in the index. Files of older formats do not say it: they have all in it."""
     found = _fact(db, "indexed")
-    return _last_event(db) if found is None else found
+    if found is None:
+        return _last_event(db)
+    expect((found,), int)
+    return found
 
 
 def _last_event(db: sqlite3.Connection) -> int:
