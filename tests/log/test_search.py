@@ -235,6 +235,26 @@ def test_a_search_does_not_wait_until_another_process_has_written(path: Path, mo
         assert "new" in terms_of(other)
 
 
+def test_others_can_write_between_the_parts_of_an_index(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_BATCH", 2)
+    store.create([UserMessage("needle")] * 7).close()
+    pauses: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
+
+        def write_meanwhile(seconds: float) -> None:
+            pauses.append(seconds)
+            other.execute("UPDATE sessions SET updated = updated + 1")
+
+        monkeypatch.setattr(search, "sleep", write_meanwhile)
+        assert len(store.search("needle")) == 7
+        assert len(pauses) == 3
+        assert min(pauses) > 0
+        assert len(store.search("needle")) == 7
+        assert len(pauses) == 3
+
+
 def test_a_search_inside_a_transaction_sees_it_and_leaves_nothing_when_it_fails(store: Store) -> None:
     store.create([UserMessage("an old needle")]).close()
     with pytest.raises(KeyError), store.in_one_transaction():  # noqa: PT012 - the search is what may fail

@@ -15,6 +15,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from time import sleep
 from typing import Final, NamedTuple
 
 from workbench.config.text import without_surrogates
@@ -36,6 +37,8 @@ _BATCH_TEXT: Final = 1_000_000
 """Characters of the events that are indexed in one transaction: as long, or twice, if the words are many different."""
 _PATIENCE: Final = 0.2
 """Seconds that a search waits for another process that writes."""
+_PAUSE: Final = 0.01
+"""Seconds between two such transactions. A shorter moment is mostly missed by those who wait, in any process."""
 _ENVELOPE: Final = 120
 """Characters of a line that include its kind, but not yet its text."""
 _AROUND: Final = 40
@@ -87,9 +90,12 @@ def complete_index(database: Database) -> None:
     if database.is_in_transaction():
         return
     with suppress(StoreError):
-        while _lacks_words(database):
+        lacking = _lacks_words(database)
+        while lacking:
             with database.write_lightly(_PATIENCE) as db:
                 _set_fact(db, "indexed", _index_events(db, "words", _last_indexed(db), _BATCH, _BATCH_TEXT))
+            if lacking := _lacks_words(database):
+                sleep(_PAUSE)
 
 
 def _lacks_words(database: Database) -> bool:
