@@ -29,7 +29,7 @@ from tui.monkey_worlds import furnish
 from tui.play import full_screen, main_screen, settle
 from tui.recorded.long_run import as_file
 from tui.recorded.long_run import run as recorded_run
-from tui.screens.test_breakpoints import between
+from tui.screens.holding import between
 from workbench.session.fault_reports import FaultReports
 from workbench.sources.services import Services
 from workbench.tui import textual_patches
