@@ -91,6 +91,15 @@ def test_bytes_are_read_like_their_text(texts: list[str], broken: list[str], chu
     assert [*passing_values(one.values)] == [each.value for each in other.values]
 
 
+@given(blank=st.text("\t\r \x0b\x1c\x1f\x85\xa0\u2028\u3000", max_size=3))
+def test_a_line_of_space_is_passed_over_in_bytes_as_well(blank: str) -> None:
+    raw = f'{{"a": 1}}\n{blank}\n{{"b": 2}}\n{blank}'.encode()
+    assert are_json_lines(raw)
+    read = read_json("a file", raw, skip=True)
+    assert [each.value for each in read.values] == [{"a": 1}, {"b": 2}]
+    assert not read.broken
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -92,7 +92,7 @@ class JsonLines(Sequence[Located]):
             try:
                 value = decode(line)  # keys that many lines have are in memory once
             except _REFUSED:
-                if not line or line.isspace():
+                if _is_blank(line):
                     continue
                 try:
                     value = convert(decode_line(line, self._name, number))
@@ -129,6 +129,11 @@ class JsonLines(Sequence[Located]):
         first, end = (at.start or 0, at.stop) if isinstance(at, slice) else (at, at + 1)
         is_near = first >= 0 and end is not None and 0 <= end <= len(self._first)
         return (self._first if is_near else self._keep_all())[at]
+
+
+def _is_blank(line: Lines) -> bool:
+    text = line if isinstance(line, str) else line.decode()  # bytes know no space outside ASCII
+    return not text or text.isspace()
 
 
 def _unchanged(value: Any) -> Any:
