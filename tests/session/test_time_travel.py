@@ -6,11 +6,12 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from support.waiting import GIVE_UP
 from tui.play import Script, Watcher, answer, opened, until
-from tui.recorded.long_run import as_file, run
+from tui.recorded.long_run import as_file, other, run
 from workbench.context.plan import ContextPlan
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.replay.policy_replay import PolicyReplay
@@ -119,6 +120,21 @@ async def test_walking_back_seldom_begins_at_the_start_of_the_log(
     for place, size, said in walked:
         plan = afresh.plan(place)
         assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])
+
+
+async def test_requests_after_one_that_cannot_be_planned_are_shown(services: Services, tmp_path: Path) -> None:
+    bodies = run(40, others=False)
+    title = other(8, "side")
+    title[1] = msgspec.structs.replace(title[1], dialect="a plug-in's that is gone")
+    ref = as_file(tmp_path, [*bodies[:7], *title, *bodies[7:]])
+    async with opened(services, ref) as on:
+        place = await on.ask(lambda open_now: next(at for at, each in enumerate(open_now.requests.marks) if each.exact))
+        on.model.travel(place)
+        await on.settled()
+        assert "dialect" in on.told
+        on.model.travel(place + 3)
+        await on.settled()
+        assert on.shown.at == place + 3
 
 
 async def test_a_policy_that_was_saved_over_is_tried_on_past_requests_anew(services: Services, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -147,7 +148,12 @@ class TimeTravel:
         return opened.view == "recorded" or place + 1 in plans  # another policy's plans take longer on the way
 
     def _planned_in_order(self, opened: OpenSession, places: Sequence[int]) -> dict[int, ContextPlan]:
-        return {place: self._planned(opened, place) for place in places}
+        """The plans of requests, of which only the last was asked for: others that cannot be planned are left out."""
+        made = {}
+        for place in places[:-1]:
+            with suppress(WorkbenchError):
+                made[place] = self._planned(opened, place)
+        return {**made, places[-1]: self._planned(opened, places[-1])}
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
         mark, recorded = opened.requests.marks[place], opened.recorded
