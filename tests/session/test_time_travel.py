@@ -189,3 +189,31 @@ async def test_walking_back_under_another_policy_seldom_replays_the_session_agai
         if (number := lab.number_of(place + 1)) is not None:
             plan = lab.plan_request(number, "layers")
             assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])
+
+
+async def test_a_policy_that_is_saved_over_while_a_request_is_planned_is_tried_anew(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref, policy = as_file(tmp_path, run(12)), tmp_path / "mine.toml"
+    policy.write_text('extends = "layers"\n[masking]\nkeep_first = 0\nkeep_last = 0\n', "utf-8")
+    gate, began, begin = threading.Event(), threading.Event(), LabSource._replay
+
+    def slowly(lab: LabSource, policy: str, knobs: Sequence[str]) -> PolicyReplay:
+        found = begin(lab, policy, knobs)
+        began.set()
+        assert gate.wait(GIVE_UP)
+        return found
+
+    async with opened(services, ref) as on:
+        on.model.switch_policy(str(policy))
+        await on.settled()
+        monkeypatch.setattr(LabSource, "_replay", slowly)
+        on.model.travel(10)
+        await until(began.is_set)
+        policy.write_text('extends = "layers"\n[masking]\nkeep_first = 0\nkeep_last = 2\n', "utf-8")
+        await on.model.switch_policy(str(policy))
+        on.model.travel(12)
+        gate.set()
+        await on.settled()
+        assert on.shown.at == 12
+        assert sum(item.state == "masked" for item in on.shown.plan.items) > 4

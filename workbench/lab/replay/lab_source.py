@@ -29,8 +29,10 @@ class _AsRecorded(NamedTuple):
 class LabSource(ReplayedSession):
     """A session that can be replayed."""
 
-    _planned: tuple[tuple[str, tuple[str, ...]], PolicyReplay] | None = None
-    """The replay of the request that was planned last, which later requests continue."""
+    @cached_property
+    def _planned(self) -> dict[tuple[str, tuple[str, ...]], PolicyReplay]:
+        """The replay of the request that was planned last, which later requests continue."""
+        return {}
 
     def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
         """Replay all requests under one policy; `recorded` is what was sent."""
@@ -45,16 +47,18 @@ class LabSource(ReplayedSession):
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
-        key, replay = self._planned or (None, None)
+        planned = self._planned  # `forget_plan` puts another in its place
         asked = (policy, tuple(knobs))
-        if replay is None or key != asked or replay.number > number:
+        replay = planned.get(asked)
+        if replay is None or replay.number > number:
             replay = self._replay(policy, knobs)
-        self._planned = asked, replay
+        planned.clear()
+        planned[asked] = replay
         return replay.plan(number)
 
     def forget_plan(self) -> None:
         """Begin again with the next planned request. Call it when a policy's file has changed."""
-        self._planned = None
+        self._planned = {}
 
     def _replay(self, policy: str, knobs: Sequence[str]) -> PolicyReplay:
         if policy == RECORDED:
