@@ -64,8 +64,8 @@ class TimeTravel:
         self._wanted: Destination | None = None
         self._going = False
         self._own: tuple[OpenSession, OwnRequests] | None = None
-        self._replayed: tuple[OpenSession, int, LabSource] | None = None
-        """The session of another agent that was replayed last, and how many events it had."""
+        self._replayed: tuple[OpenSession, tuple[int, str], LabSource] | None = None
+        """The session of another agent that was replayed last, how many events it had, and the model."""
         self._view: ContextView | None = None
         """The past request that was shown last."""
 
@@ -171,12 +171,13 @@ class TimeTravel:
         """The session to replay: a policy that is tried on a past request decides from the first request on."""
         from workbench.lab.replay.lab_source import LabSource  # late: only a what-if needs it
 
-        known, length = self._replayed, len(opened.events)
-        if known is None or known[0] is not opened or known[1] != length:
+        known, model = self._replayed, opened.setup.model
+        asked = (len(opened.events), model)
+        if known is None or known[0] is not opened or known[1] != asked:
             source = as_source(opened.name, list(opened.events), is_file=opened.session is None)
-            source = source._replace(model=opened.setup.model, recorded=True, knobs=())
-            made = LabSource(self._services, replace(self._options, policy="", knobs=()), source)
-            self._replayed = known = (opened, length, made)
+            source = source._replace(model=model, recorded=True, knobs=())
+            made = LabSource(self._services, replace(self._options, policy="", model=model, knobs=()), source)
+            self._replayed = known = (opened, asked, made)
         return known[2]
 
     def _own_requests(self, opened: OpenSession) -> OwnRequests:
