@@ -172,10 +172,10 @@ def at_work(app: App[Any]) -> Iterator[str]:
     for worker in app.workers:
         if not worker.is_finished and worker.group not in WAITING:
             yield f"worker {worker.name or worker.group}"
-    for screen in app.screen_stack:
-        # What a hidden screen is to do after its next refresh may wait until it is shown again.
-        if screen.is_current and (screen._callbacks or screen._layout_required or screen._dirty_widgets):
+    for screen in _seen(app):  # what a hidden one has to draw may wait until it is shown again
+        if screen._callbacks or screen._layout_required or screen._dirty_widgets:
             yield f"{screen} draws"
+    for screen in app.screen_stack:
         for window in screen.query(TranscriptWindow):
             if not window.is_current:
                 yield "the chat takes in what came"
@@ -185,6 +185,14 @@ def at_work(app: App[Any]) -> Iterator[str]:
         for timer in pump._timers:
             if timer._repeat == 0 and timer._task is not None and not timer._task.done():
                 yield f"{pump} has a timer: {timer}"
+
+
+def _seen(app: App[Any]) -> Iterator[Screen[Any]]:
+    """The screens from the top to the first that hides those behind it; Textual calls the next one current as well."""
+    for screen in reversed(app.screen_stack):
+        yield screen
+        if screen.styles.background.a == 1:
+            return
 
 
 def _pumps(app: App[Any]) -> Iterator[MessagePump]:
