@@ -42,9 +42,25 @@ class SlowPlan:
         monkeypatch.setattr(TimeTravel, "_planned", slowly)
 
 
-def texts(on: Watcher) -> list[str]:
+def texts(on: Watcher) -> list[str | None]:
     """What the request on the screen says."""
-    return [item.text for item in on.shown.plan.items if item.role in ("user", "assistant")]
+    return said_in(on.shown.plan)
+
+
+def said_in(plan: ContextPlan) -> list[str | None]:
+    return [item.text for item in plan.items if item.role in ("user", "assistant")]
+
+
+async def walk_back(on: Watcher, steps: int) -> list[tuple[int, int, list[str | None]]]:
+    """Go back from the newest request, one by one; what each was, with its size."""
+    newest = await on.ask(lambda open_now: len(open_now.requests.marks)) - 1
+    walked = []
+    for place in range(newest, newest - steps, -1):
+        on.model.travel(place)
+        await until(lambda place=place: on.shown.at == place)  # type: ignore[misc]
+        await on.settled()
+        walked.append((place, on.shown.plan.size, texts(on)))
+    return walked
 
 
 async def test_a_plan_of_one_session_is_never_shown_in_another(
@@ -105,21 +121,15 @@ async def test_walking_back_seldom_begins_at_the_start_of_the_log(
         return found
 
     async with opened(services, ref) as on:
-        newest = await on.ask(lambda open_now: len(open_now.requests.marks)) - 1
         monkeypatch.setattr(RequestPlans, "_walk_to", counted)
-        walked = []
-        for place in range(newest, newest - 24, -1):
-            on.model.travel(place)
-            await until(lambda place=place: on.shown.at == place)  # type: ignore[misc]
-            await on.settled()
-            walked.append((place, on.shown.plan.size, texts(on)))
+        walked = await walk_back(on, 24)
         assert 0 < len(begun) <= 24 // 8 + 1
         recorded = await on.ask(lambda open_now: open_now.recorded)
     assert recorded is not None
     afresh = recorded.with_model("")
     for place, size, said in walked:
         plan = afresh.plan(place)
-        assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])
+        assert (size, said) == (plan.size, said_in(plan))
 
 
 async def test_requests_after_one_that_cannot_be_planned_are_shown(services: Services, tmp_path: Path) -> None:
@@ -135,6 +145,11 @@ async def test_requests_after_one_that_cannot_be_planned_are_shown(services: Ser
         on.model.travel(place + 3)
         await on.settled()
         assert on.shown.at == place + 3
+        recorded = await on.ask(lambda open_now: open_now.recorded)
+    assert recorded is not None
+    afresh = recorded.with_model("")
+    for later in (place + 6, place + 5):
+        assert afresh.unattributed(later) == afresh.plan(later).unattributed
 
 
 async def test_a_policy_that_was_saved_over_is_tried_on_past_requests_anew(services: Services, tmp_path: Path) -> None:
@@ -173,22 +188,16 @@ async def test_walking_back_under_another_policy_seldom_replays_the_session_agai
         return replay(lab, policy, knobs)
 
     async with opened(services, ref) as on:
-        newest = await on.ask(lambda open_now: len(open_now.requests.marks)) - 1
         on.model.switch_policy("layers")
         await on.settled()
         monkeypatch.setattr(LabSource, "_replay", counted)
-        walked = []
-        for place in range(newest, newest - 24, -1):
-            on.model.travel(place)
-            await until(lambda place=place: on.shown.at == place)  # type: ignore[misc]
-            await on.settled()
-            walked.append((place, on.shown.plan.size, texts(on)))
+        walked = await walk_back(on, 24)
         assert 0 < replays.count("layers") <= 24 // 8 + 3
     lab = LabSource(services, Options(), services.source(ref))
     for place, size, said in reversed(walked):
         if (number := lab.number_of(place + 1)) is not None:
             plan = lab.plan_request(number, "layers")
-            assert (size, said) == (plan.size, [each.text for each in plan.items if each.role in ("user", "assistant")])
+            assert (size, said) == (plan.size, said_in(plan))
 
 
 async def test_a_policy_that_is_saved_over_while_a_request_is_planned_is_tried_anew(

@@ -16,6 +16,7 @@ from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests
+from workbench.sources.recorded import EARLIER
 from workbench.sources.requests import RequestMark, is_main
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 REMEMBERED = 16
 """Plans of past requests that are kept, for stepping back and forth."""
-_EARLIER = 8
-"""Plans that are made together with a later one of another agent's log: such a log is gone through forwards, under its
-own policy and others, so that each step back would begin at its start again."""
 
 
 def place_after(marks: Sequence[RequestMark], here: int, by: int, *, alone: bool = False) -> int:
@@ -131,7 +129,7 @@ class TimeTravel:
 
     async def _plan(self, plans: dict[int, ContextPlan], opened: OpenSession, place: int) -> ContextPlan:
         if place not in plans:
-            first = max(0, place - _EARLIER) if self._begins_again(plans, opened, place) else place
+            first = max(0, place - EARLIER) if self._begins_again(plans, opened, place) else place
             made = await in_background(self._planned_in_order, opened, range(first, place + 1))
             for at, plan in made.items():
                 plans.pop(at, None)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from workbench.config.errors import WrongCall
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.garbage import collector_paused
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
@@ -35,9 +36,9 @@ from workbench.wire.requests import RequestBodies
 
 BY_HAND = "answered by hand, so nothing was sent"
 NO_TOTALS = Totals(0, 0, 0, 0)
-_EARLIER = 8
-"""Requests that are planned together with a later one, of which only a figure is wanted: the log is gone through
-forwards, and who steps back asks for these next."""
+EARLIER = 8
+"""Requests that are planned together with a later one: the log is gone through forwards, so that each step back would
+begin at its start again."""
 
 
 class ListedRequest(NamedTuple):
@@ -219,9 +220,11 @@ class RecordedSession:
         if at is None:
             return self._next_unattributed
         if at not in self._unattributed:
-            for each in range(max(0, at - _EARLIER), at + 1):
-                if each not in self._unattributed:
+            steps_back = at + 1 in self._unattributed
+            for each in range(max(0, at - EARLIER) if steps_back else at, at):
+                with suppress(WorkbenchError):  # only the last is asked for
                     self.plan(each)
+            self.plan(at)
         return self._unattributed[at]
 
     @cached_property
