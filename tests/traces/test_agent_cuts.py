@@ -36,7 +36,7 @@ ASKED = [
     for each in AGENT_CUTS[agent]
     if tool in each.tools or not each.tools
     for name in each.unless
-    if agent != "Cline" and (each.pattern.match if each.place == "start" else each.pattern.search)(text)
+    if agent != "Cline" and (re.match if each.place == "start" else re.search)(each.pattern, text, re.DOTALL)
 ]
 
 
@@ -58,6 +58,12 @@ def test_what_was_asked_for_each_of_several_files_counts_as_well() -> None:
 
 def test_a_limit_that_the_model_gave_is_known_for_four_agents() -> None:
     assert {agent for agent, *_ in ASKED} == {"Gemini CLI", "Qwen Code", "opencode", "Kimi Code"}
+
+
+def test_the_part_that_is_looked_for_first_is_in_the_words() -> None:
+    found = [each for words in AGENT_CUTS.values() for each in words if each.place == "middle"]
+    assert found
+    assert all(each.inside and each.inside in each.sign for each in found)
 
 
 def test_every_agent_of_the_table_has_an_example_and_is_a_format() -> None:

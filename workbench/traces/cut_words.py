@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 OLD_RESULT: Final = "[Old tool result content cleared]"
 """What Claude Code, opencode, Qwen Code and Kimi Code send in place of cleared results."""
@@ -16,8 +16,9 @@ class CutWords(NamedTuple):
     sign: str
     """The words as a person sees them, for the documentation."""
     place: Place
-    pattern: re.Pattern[str]
-    """Its groups are sizes: `tokens`, `chars`, `lines`, `size` of the original, `left_...` of what was left out."""
+    pattern: str
+    """A dot also matches a line's end. Its groups are sizes: `tokens`, `chars`, `lines`, `size` of the original,
+    `left_...` of what was left out."""
     shown_by: str
     """The evidence: a real run, a real file, or only the agent's source."""
     state: Literal["truncated", "masked"] = "truncated"
@@ -25,22 +26,19 @@ class CutWords(NamedTuple):
     """The only tools whose results have them; empty: any."""
     unless: tuple[str, ...] = ()
     """Arguments with which the model itself asks for a part: then it is no cut."""
-    before: re.Pattern[str] | None = None
-    """What the agent puts before a text that is cut in the middle."""
-    behind: re.Pattern[str] | None = None
-    """What the agent puts after such a text."""
+    inside: str = ""
+    """Of words in the middle of a text: a part that is always the same. It is looked for first, which is fast."""
+    before: str = ""
+    """A pattern of what the agent puts before a text that is cut in the middle."""
+    behind: str = ""
+    """A pattern of what the agent puts after such a text."""
     slack: int = 8
     """How many bytes or characters the two halves may differ by: cuts fall on whole characters."""
 
 
-def cut_words(sign: str, place: Place, pattern: str, shown_by: str, **more: Any) -> CutWords:
-    """A kind of cut, with its pattern as text; a dot also matches a line's end."""
-    return CutWords(sign, place, re.compile(pattern, re.DOTALL), shown_by, **more)
-
-
 def cleared_result(shown_by: str) -> CutWords:
     """A result that several agents replace by the same words."""
-    return cut_words(OLD_RESULT, "whole", re.escape(OLD_RESULT), shown_by, state="masked")
+    return CutWords(OLD_RESULT, "whole", re.escape(OLD_RESULT), shown_by, state="masked")
 
 
 def by_run(version: str) -> str:

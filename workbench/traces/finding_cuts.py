@@ -70,24 +70,27 @@ def _finders(agent: str) -> list[tuple[CutWords, Callable[[str], re.Match[str] |
 
 
 def _finder(known: CutWords) -> Callable[[str], re.Match[str] | None]:
+    pattern = re.compile(known.pattern, re.DOTALL)
     match known.place:
         case "start":
-            return known.pattern.match
+            return pattern.match
         case "whole":
-            return known.pattern.fullmatch
+            return pattern.fullmatch
         case "end":
-            return lambda text: known.pattern.search(text, max(0, len(text) - _END))
+            return lambda text: pattern.search(text, max(0, len(text) - _END))
         case "middle":
-            return partial(_in_the_middle, known)
+            return partial(_in_the_middle, known, pattern)
 
 
-def _in_the_middle(known: CutWords, text: str) -> re.Match[str] | None:
+def _in_the_middle(known: CutWords, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """Find the words between two halves of about the same length: elsewhere they are part of the text."""
-    ahead = known.before.match(text) if known.before is not None else None
+    if known.inside not in text:
+        return None
+    ahead = re.match(known.before, text) if known.before else None
     first = ahead.end() if ahead is not None else 0
-    behind = known.behind.search(text, max(0, len(text) - _END)) if known.behind is not None else None
+    behind = re.compile(known.behind).search(text, max(0, len(text) - _END)) if known.behind else None
     last = behind.start() if behind is not None else len(text)
-    for found in known.pattern.finditer(text, first, last):
+    for found in pattern.finditer(text, first, last):
         before, after = text[first : found.start()], text[found.end() : last]
         apart = min(abs(len(before) - len(after)), abs(len(before.encode()) - len(after.encode())))
         if before and after and apart <= known.slack:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from workbench.traces.cut_words import CutWords, by_run, by_source, cleared_result, cut_words
+from workbench.traces.cut_words import CutWords, by_run, by_source, cleared_result
 
 _PI = by_source("0.74.2")
 _COPILOT = by_source("0.0.420")
 _KIMI = by_source("2.1.0")
 _PI_END = r"(?:\n\nCommand (?:exited with code|timed out|aborted)[^\n]*)?"
 _DROPPED = r"<[^<>\n]{1,60} too long - dropped (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters)"
-_OPENHANDS_END: Final = re.compile(r"(?:\n\[[^\n]*\])*\s*\Z")
+_OPENHANDS_END = r"(?:\n\[[^\n]*\])*\s*\Z"
 
 MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
     "pi": (
-        cut_words(
+        CutWords(
             "[Showing lines 1-2000 of 8123. Full output: …]",
             "end",
             r"\n\n\[Showing lines \d+-\d+ of (?P<lines>\d+)(?: \([^()\n]+ limit\))?\. "
             rf"(?:Use offset=\d+ to continue\.|Full output: [^\n]+)\]{_PI_END}\Z",
             by_run("0.74.2"),
         ),
-        cut_words(
+        CutWords(
             "[Showing last 50.0KB of line 3 (line is 2.1MB). Full output: …]",
             "end",
             rf"\n\n\[Showing last \S+ of line \d+ \(line is (?P<size>[^)\n]+)\)\. Full output: [^\n]+\]{_PI_END}\Z",
             _PI,
         ),
-        cut_words(
+        CutWords(
             "[100 matches limit reached. …]",
             "end",
             r"\n\n\[[^\]\n]*(?:matches|results|entries|[KM]B) limit reached[^\]\n]*\]\Z",
@@ -39,13 +38,13 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Copilot CLI": (
-        cut_words(
+        CutWords(
             "Output too large to read at once (1.2 MB). Saved to: …",
             "start",
             r"Output too large to read at once \((?P<size>[^)\n]+)\)\. Saved to: ",
             by_run("1.0.102"),
         ),
-        cut_words(
+        CutWords(
             "File too large to read at once (340.7 KB). Consider using …",
             "start",
             r"File too large to read at once \((?P<size>[^)\n]+)\)\. Consider using ",
@@ -53,20 +52,20 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             state="masked",
             tools=("view", "str_replace_editor"),
         ),
-        cut_words(
+        CutWords(
             "<output too long - dropped 120 lines from the start>", "start", rf"{_DROPPED} from the start>", _COPILOT
         ),
-        cut_words(
+        CutWords(
             "<output too long - dropped 120 lines from the end>", "end", rf"{_DROPPED} from the end>\n?\Z", _COPILOT
         ),
-        cut_words(
+        CutWords(
             "[Output truncated. Use view_range=[901, ...] to continue reading.]",
             "end",
             r"\n\n\[Output truncated\. Use view_range=\[\d+, \.\.\.\] to continue reading\.\]\Z",
             _COPILOT,
             tools=("view", "str_replace_editor"),
         ),
-        cut_words(
+        CutWords(
             "<note>Content truncated. Call the fetch tool with a start_index of 5000 to get more content.</note>",
             "end",
             r"\n\n<note>Content truncated\. Call the fetch tool with a start_index of \d+ to get more content\."
@@ -75,20 +74,20 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Kimi Code": (
-        cut_words(
+        CutWords(
             "Tool output exceeded 50000 characters; the full output was saved to a file.",
             "start",
             r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\n"
             r"tool_name: [^\n]*\ntool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
             by_run("2.1.0"),
         ),
-        cut_words(
+        CutWords(
             "[Per-line truncation occurred; the complete output was saved to a file.",
             "end",
             r"\[Per-line truncation occurred; [^\n]+\noutput_path: [^\n]+\nnext_step: [^\n]+\](?:\n\n[^\n]*)?\Z",
             _KIMI,
         ),
-        cut_words(
+        CutWords(
             "<system>900 lines read from file … Total lines in file: 8123. Character limit reached. …</system>",
             "end",
             r"\n<system>\d+ lines? read from file starting from line \d+\. Total lines in file: (?P<lines>\d+)\. "
@@ -100,32 +99,34 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         cleared_result(_KIMI),
     ),
     "OpenHands": (
-        cut_words(
+        CutWords(
             "[... Observation truncated due to length ...]",
             "middle",
             r"\n\[\.\.\. Observation truncated due to length \.\.\.\]\n",
             by_source("0.9.8"),
+            inside="Observation truncated due to length",
             behind=_OPENHANDS_END,
             slack=400,
         ),
-        cut_words(
+        CutWords(
             "<response clipped><NOTE>Due to the max output limit, only part of …",
             "middle",
             r"<response clipped><NOTE>Due to the max output limit, only part of [^\n]*?</NOTE>",
             by_source("its agent SDK"),
+            inside="<response clipped><NOTE>",
             behind=_OPENHANDS_END,
             slack=400,
         ),
     ),
     "SWE-agent": (
-        cut_words(
+        CutWords(
             "Old environment output: (98 lines omitted)",
             "whole",
             r"Old environment output: \((?P<lines>\d+) lines omitted\)",
             "a real file",
             state="masked",
         ),
-        cut_words(
+        CutWords(
             "<response clipped><NOTE>Observations should not exceeded 100000 characters. 30084 characters were elided.",
             "end",
             r"<response clipped>\n?<NOTE>Observations should not exceeded \d+ characters\. "
@@ -134,7 +135,7 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "mini-swe-agent": (
-        cut_words(
+        CutWords(
             "<warning> The output of your last command was too long. … <elided_chars> 28999 characters elided",
             "start",
             r"(?:<exception>.{0,2000}?</exception>\n)?<returncode>-?\d+</returncode>\n<warning>\n"
@@ -142,7 +143,7 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             r"(?P<left_chars>\d+) characters elided\n</elided_chars>\n",
             "a real file",
         ),
-        cut_words(
+        CutWords(
             '"elided_chars": 28999, "warning": "Output too long."',
             "end",
             r'"elided_chars": (?P<left_chars>\d+),\s*"warning": "Output too long\."'
@@ -151,13 +152,14 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Cline": (
-        cut_words(
+        CutWords(
             "[... output truncated: 91234 chars total. Refine the command … ...]",
             "middle",
             r"\n\[\.\.\. (?:search )?output truncated: (?P<chars>\d+) chars total\. [^\n]* \.\.\.\]\n",
             by_run("3.0.65"),
+            inside="output truncated: ",
         ),
-        cut_words(
+        CutWords(
             "[Showing lines 1-2000 of 50000+ lines. Use start_line/end_line to read other sections.]",
             "end",
             r"\n\n\[Showing lines \d+-\d+ of (?P<size>\d+\+? lines)\. Use start_line/end_line to read other "
@@ -168,7 +170,7 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Continue": (
-        cut_words(
+        CutWords(
             "Error executing tool Read: File is too large to read: a.txt (348,894 characters, 60,001 lines). …",
             "start",
             r"Error executing tool Read: File is too large to read: [^\n]+ "
@@ -177,14 +179,14 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             state="masked",
             tools=("Read",),
         ),
-        cut_words(
+        CutWords(
             "(previous 120 lines truncated)",
             "start",
             r"\(previous (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters) truncated\)\n\n"
             r"|\(previous output truncated: \d+ lines and \d+ characters removed\)\n\n",
             by_run("1.5.47"),
         ),
-        cut_words(
+        CutWords(
             "(4096 characters truncated)",
             "end",
             r"\n\n\((?P<left_chars>\d+) characters(?: of [^\n()]+)? truncated\)\Z",
@@ -192,16 +194,17 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Crush": (
-        cut_words(
+        CutWords(
             "... [120 lines truncated] ...",
             "middle",
             r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\n\n",
             by_source("2026"),
-            behind=re.compile(r"(?:\n\n<cwd>[^\n]*</cwd>)?\Z"),
+            inside="lines truncated] ...",
+            behind=r"(?:\n\n<cwd>[^\n]*</cwd>)?\Z",
         ),
     ),
     "goose": (
-        cut_words(
+        CutWords(
             "[Output exceeded 2000 line limit (9000 lines total). Full output saved to …]",
             "end",
             r"\[Output exceeded [^\n\]()]+ limit \((?:(?P<lines>\d+) lines|(?P<size>[^)\n]+)) total\)\. "
@@ -209,7 +212,7 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             by_run("1.34.0"),
             tools=("shell", "developer__shell"),
         ),
-        cut_words(
+        CutWords(
             "The response returned from the tool call was larger (250000 characters) and is stored in the file …",
             "start",
             r"The response returned from the tool call was larger \((?P<chars>\d+) characters\) and is stored in the ",
