@@ -37,6 +37,11 @@ def test_values_are_written_as_json_that_every_reader_accepts(value: Any) -> Non
         json.loads(json_text(value), parse_constant=lambda name: 1 / 0)
 
 
+@given(st.dictionaries(st.text(), st.text() | st.integers(), max_size=3))
+def test_json_text_is_what_pythons_module_writes(value: dict[str, Any]) -> None:
+    assert json_text(value) == json.dumps(value, ensure_ascii=False)
+
+
 @given(st.floats() | st.sampled_from([1e308, -1e308]))
 def test_only_numbers_that_json_cannot_hold_change(number: float) -> None:
     value = {"x": [number]}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from itertools import chain
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from workbench.config.text import without_surrogates
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
 
 _TEXTS = ("text", "input_text", "output_text")
+_TEXT_ALONE = frozenset({str})
 _WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _WRITER_OF_ANY_NUMBER = json.JSONEncoder(ensure_ascii=False)
 
@@ -38,7 +41,7 @@ def list_in(value: Any, key: str) -> list[Any]:
 def number_in(value: Any, key: str) -> int:
     """The positive integer under a key; 0 if it is missing or anything else."""
     found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+    return found if type(found) is int and found > 0 else 0  # True is no number
 
 
 def either(value: Any, key: str) -> Any:
@@ -92,6 +95,9 @@ def cleaned(value: Any) -> Any:
 
 def _storable(value: Any) -> tuple[Any, str]:
     """A value and its JSON, in which NaN and Infinity have become text."""
+    if type(value) is dict and _TEXT_ALONE.issuperset(map(type, chain(value, value.values()))):
+        # As most arguments of tools are; an encoder would be made for each.
+        return value, "{" + ", ".join([f"{_quoted(key)}: {_quoted(text)}" for key, text in value.items()]) + "}"
     try:
         return value, _WRITER.encode(value)
     except ValueError:
