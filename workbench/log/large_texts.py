@@ -17,6 +17,8 @@ from workbench.log.errors import damaged
 
 LARGE: Final = 4096
 """Bytes of UTF-8, as JSON writes the string, without the quotes."""
+SHORT: Final = LARGE // 4
+"""A line of so many characters has no such string: a character has one to four bytes."""
 
 _MARK: Final = "\x01"
 _DIGEST_BYTES: Final = 32
@@ -27,8 +29,7 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long strin
 def split_large_texts(line: str) -> tuple[str, dict[bytes, bytes]]:
     """The line with references in place of its large strings, and those strings (as JSON, quoted) by hash."""
     found: dict[bytes, bytes] = {}
-    # A character has one to four bytes.
-    if len(line) * 4 <= LARGE or (len(line) <= LARGE and len(line.encode()) <= LARGE):
+    if len(line) <= SHORT or (len(line) <= LARGE and len(line.encode()) <= LARGE):
         return line, found
 
     def refer(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
+from operator import itemgetter
 
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
@@ -51,10 +52,13 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
 
     def rows() -> Iterator[tuple[int, int, int, str, str]]:
         for key, (event, line) in enumerate(events, last + 1):
-            row, texts = large_texts.split_large_texts(line)
-            if texts:
-                large.append((key, texts))
-            yield key, session, event.seq, event.id, row
+            row = line
+            if len(line) > large_texts.SHORT:
+                row, texts = large_texts.split_large_texts(line)
+                if texts:
+                    large.append((key, texts))
+            seq, name, _, _ = event
+            yield key, session, seq, name, row
 
     db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
     for key, texts in large:
@@ -62,15 +66,14 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
     db.execute(
         "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
     )
-    for column, value in labels_in(event for event, _ in events).items():
+    for column, value in labels_in(map(itemgetter(0), events)).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 
 
 def labels_in(events: Iterable[Event]) -> dict[str, str]:
     """The title and the model that settings among the events give; the last one wins."""
     found: dict[str, str] = {}
-    for event in events:
-        body = event.body
+    for _, _, _, body in events:
         if type(body) is Setting and body.key in ("title", "model"):
             found[body.key] = body.value if isinstance(body.value, str) else ""
     return found
