@@ -34,19 +34,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
+from workbench.config.errors import WrongCall
 from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_fields import SessionLine, session_lines, surveyed_lines
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
+from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
 from workbench.traces.claude_sub_agents import SubAgentFiles, lines_in_time, read_claude_sub_agents, requests_in
-from workbench.traces.claude_survey import ClaudeSurvey
+from workbench.traces.claude_survey import ClaudeSurvey, plain_lines
 from workbench.traces.parents import behind_parents
-from workbench.traces.reading import Document
+from workbench.traces.reading import Document, Located
 from workbench.wire.values import dict_in, text_in
 
 NAME = agent_names.CLAUDE_CODE
@@ -70,7 +72,23 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    entries, survey = log_entries(document, text), ClaudeSurvey()
+    entries = log_entries(document, text)
+    has_files = bool(document.path and claude_sub_agent_files(document.path))
+    return (None if has_files else _read_once(document, entries)) or _read_surveyed(document, entries)
+
+
+def _read_once(document: Document, entries: Sequence[Located]) -> list[Recording] | None:
+    """The sessions of a file whose lines can be read without a survey of all lines before; None if they cannot."""
+    survey = ClaudeSurvey()
+    survey.continues = any(text_in(value, "parentUuid") for value in first_objects(document))
+    conversations = _conversations(survey)
+    for line in plain_lines(session_lines(entries), survey):
+        conversations.read_line(line)
+    return _recordings(conversations, document, survey) if survey.is_plain else None
+
+
+def _read_surveyed(document: Document, entries: Sequence[Located]) -> list[Recording]:
+    survey = ClaudeSurvey()
     survey.add_lines(surveyed_lines(entries))
     moved = [] if survey.is_ordered else behind_parents([*session_lines(entries)], _name, _parent)
     sub_agents = read_claude_sub_agents(document.path, [*survey.sessions]) if document.path else SubAgentFiles()
@@ -80,21 +98,36 @@ def read(document: Document, text: str) -> list[Recording]:
         own = iter(moved) if moved else session_lines(entries)
         return lines_in_time(own, sub_agents.lines) if sub_agents.lines else own
 
-    kinds = survey.kinds | {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
-    asked = requests_in(lines(), kinds) if survey.has_sub_agents else {}
-    conversations = ClaudeConversations(lambda broken: ClaudeCodeReader(Builder(NAME, broken), survey), document.broken)
+    survey.kinds |= {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
+    asked = requests_in(lines(), survey.kinds) if survey.has_sub_agents else {}
+    conversations = _conversations(survey)
     for at, line in enumerate(lines()):
-        reader = conversations.reader(line)
-        reader.read_line(line)
-        reader.gaps += (line.parent or "") not in survey.names
+        conversations.read_line(line)
         if asked and at in asked and (session := conversations.session()) is not None:
             session.sub_agent_asked(asked[at])
-    found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
+    return _recordings(conversations, document, survey, sub_agents.broken)
+
+
+def _conversations(survey: ClaudeSurvey) -> ClaudeConversations[ClaudeCodeReader]:
+    return ClaudeConversations(lambda: ClaudeCodeReader(Builder(NAME), survey))
+
+
+def _recordings(
+    conversations: ClaudeConversations[ClaudeCodeReader],
+    document: Document,
+    survey: ClaudeSurvey,
+    broken: Iterable[WrongCall] = (),
+) -> list[Recording]:
+    """The conversations, the sub-agents' last. `broken`: what could not be read of the sub-agents' files."""
+    made = conversations.made
+    for reader in islice(made.values(), 1):
+        reader.builder.skipped(document.broken)  # known once all lines were read
+    found = sorted(made.items(), key=lambda item: item[0][1] != "")
     if found:
-        found[0][1].builder.skipped(sub_agents.broken)
+        found[0][1].builder.skipped(broken)
     talks = [(reader.builder.has_talk, agent, reader.finish()) for (_, agent), reader in found]
     for _, agent, bodies in talks:
-        bodies.sub_agent = kinds.get(agent, agent)
+        bodies.sub_agent = survey.kinds.get(agent, agent)
     return [bodies for has_talk, _, bodies in talks if has_talk] or [bodies for _, _, bodies in talks]
 
 

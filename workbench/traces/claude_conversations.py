@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from workbench.config.errors import WrongCall
-from workbench.traces import claude_requests
-from workbench.traces.claude_fields import SessionLine
+from workbench.traces.claude_fields import REQUEST_KINDS, SessionLine
 
 
-class HasLines(Protocol):
+class LineReader(Protocol):
     """A reader of one conversation."""
+
+    def read_line(self, line: SessionLine) -> None: ...
 
     def has_line(self, uuid: str) -> bool:
         """Whether a line is part of this conversation."""
 
 
-R = TypeVar("R", bound=HasLines)
+R = TypeVar("R", bound=LineReader)
 
 
 class ClaudeConversations(Generic[R]):
     """The conversations of a file, by session and sub-agent."""
 
-    def __init__(self, make: Callable[[Iterable[WrongCall]], R], broken: Iterable[WrongCall]) -> None:
-        """`make`: makes a reader, which reports `broken` lines; the first conversation reports those of the file."""
+    def __init__(self, make: Callable[[], R]) -> None:
+        """`make`: makes the reader of a conversation."""
         self.made: dict[tuple[str, str], R] = {}
         self._make = make
-        self._broken = broken
         self._sessions: dict[str, str] = {}
         """The session that each session continues, or itself."""
         self._session = ""
@@ -35,14 +34,15 @@ class ClaudeConversations(Generic[R]):
         self._roots: dict[str, str] = {}
         """By line: its conversation, for sub-agents without a name."""
 
-    def reader(self, line: SessionLine) -> R:
+    def read_line(self, line: SessionLine) -> None:
+        """Read the next line of the file."""
         session = self._sessions.get(line.session)
         self._session = self._session_of(line) if session is None else session
         key = (self._session, self._agent(line))
         found = self.made.get(key)
         if found is None:
-            found = self.made[key] = self._make(() if self.made else self._broken)
-        return found
+            found = self.made[key] = self._make()
+        found.read_line(line)
 
     def session(self) -> R | None:
         """The session of the last line, its own or a sub-agent's; None if the file has only the sub-agent."""
@@ -61,7 +61,7 @@ class ClaudeConversations(Generic[R]):
         return self._sessions[named]
 
     def _agent(self, line: SessionLine) -> str:
-        if line.type in claude_requests.KINDS:
+        if line.type in REQUEST_KINDS:
             return line.agent_name
         if not line.is_sub_agents:
             return ""

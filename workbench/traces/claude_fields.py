@@ -18,6 +18,8 @@ from workbench.traces.reading import Lines, Located, decode_line, passing_values
 from workbench.wire.values import dict_in, text_in
 
 S = TypeVar("S", bound=msgspec.Struct)
+REQUEST_KINDS = ("api-request-shape", "api-request-blob", "api-request")
+"""Lines about requests, from which `claude_requests` rebuilds them."""
 
 
 class SurveyedMessage(msgspec.Struct, gc=False):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from workbench.config.text import whole_number
 from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
-from workbench.traces import claude_requests
 from workbench.traces.building import Builder, Recording
 from workbench.traces.claude_attachments import sent_contents
-from workbench.traces.claude_fields import SessionLine, SessionMessage
-from workbench.traces.claude_requests import RecordedRequests
+from workbench.traces.claude_fields import REQUEST_KINDS, SessionLine, SessionMessage
 from workbench.traces.claude_sub_agents import SubAgentRequest
 from workbench.traces.claude_survey import ClaudeSurvey
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.parents import report_gaps
 from workbench.traces.undone import undo_from, went_back
-from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
+from workbench.wire.anthropic import FINISH, AnthropicReader, anthropic_usage
 from workbench.wire.context_edits import ProviderEdits
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
+
+if TYPE_CHECKING:
+    from workbench.traces.claude_requests import RecordedRequests
 
 NOISE = frozenset(
     (
@@ -51,7 +52,7 @@ class ClaudeCodeReader:
         self.builder = builder
         self._survey = survey
         self._wire = AnthropicReader(self.builder)
-        self._requests = RecordedRequests(self.builder) if survey.has_requests else None
+        self._requests = _recorded_requests(self.builder) if survey.has_requests else None
         self._lines: dict[str, SessionLine] = {}
         """The first line of each id that several lines have."""
         self._seqs: dict[str, int] = {}
@@ -76,7 +77,7 @@ class ClaudeCodeReader:
         """Replies whose usage was recorded."""
         self._held: list[tuple[SessionLine, SessionMessage]] = []
         """Lines with results that came while the reply may go on."""
-        self.gaps = 0
+        self._gaps = 0
         """Lines that continue a line that is not in the file."""
         self._sub_agents: list[SubAgentRequest] = []
         """Requests of sub-agents while the reply may go on."""
@@ -94,6 +95,7 @@ class ClaudeCodeReader:
 
     def read_line(self, line: SessionLine) -> None:
         kind, message = line.type, line.message
+        self._gaps += (line.parent or "") not in self._survey.names
         if kind in NOISE:
             self.builder.leave_out(kind)
         elif kind not in ("user", "assistant"):
@@ -128,7 +130,7 @@ class ClaudeCodeReader:
                 self._system(line, value)
             case "summary" | "custom-title" | "ai-title":
                 self.builder.says_title(text_in(value, _TITLES[kind]))
-            case _ if kind in claude_requests.KINDS and self._requests is not None:
+            case _ if kind in REQUEST_KINDS and self._requests is not None:
                 self._begin(line)
                 self._requests.line(value)
             case _:
@@ -146,7 +148,7 @@ class ClaudeCodeReader:
             self._requests.finish()
         if self._boundary is not None:
             self.builder.unknown("system compact_boundary", self._boundary, is_talk=False)
-        report_gaps(self.builder, self.gaps)
+        report_gaps(self.builder, self._gaps)
         return self.builder.finish()
 
     def _begin(self, line: SessionLine) -> None:
@@ -191,11 +193,10 @@ class ClaudeCodeReader:
                 self._at(line)
                 self._user(line, message)
 
-    def _usage_of(self, used: dict[str, Any], request: int, **more: Any) -> None:
-        cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
-        prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
-        kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
-        self.builder.usage(prompt, completion, **kept, request=request, **more)
+    def _usage_of(self, used: dict[str, Any], request: int, model: str | None = None) -> None:
+        report = anthropic_usage(used, self.builder.model if model is None else model, request)
+        if report is not None:
+            self.builder.add(report)
 
     def _add_sub_agents(self) -> None:
         """Record the sub-agents' requests, after the reply: its report would be taken for theirs."""
@@ -313,6 +314,12 @@ class ClaudeCodeReader:
             tokens_before=number_in(noted, "preTokens"),
             tokens_after=number_in(noted, "postTokens"),
         )
+
+
+def _recorded_requests(builder: Builder) -> RecordedRequests:
+    from workbench.traces.claude_requests import RecordedRequests  # late: most files have none
+
+    return RecordedRequests(builder)
 
 
 def _has_results_only(message: SessionMessage) -> bool:

@@ -23,7 +23,6 @@ from workbench.wire.anthropic import anthropic_definition
 from workbench.wire.requests import RequestBodies
 from workbench.wire.values import cleaned, content_of, dict_in, json_text, list_in, number_in, text_in
 
-KINDS = ("api-request-shape", "api-request-blob", "api-request")
 _MOST_JOINED = 8
 """So many adjacent lines of the user are tried in every combination."""
 

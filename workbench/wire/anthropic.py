@@ -264,13 +264,15 @@ def anthropic_definition(tool: Any) -> Any:
     return {"type": "function", "function": {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}}
 
 
-def anthropic_usage(used: dict[str, Any], model: str) -> Usage | None:
-    """The reported usage. Cached tokens are reported outside `input_tokens`, but they are part of the prompt."""
+def anthropic_usage(used: dict[str, Any], model: str, request: int = 0) -> Usage | None:
+    """The reported usage. Cached tokens are reported outside `input_tokens`, but they are part of the prompt.
+
+    `request`: the event of the request that it is for, if known.
+    """
     cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
-    prompt, hour = number_in(used, "input_tokens") + cached + written, kept_an_hour(used)
-    return usage_report(
-        model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written, cache_hour=hour
-    )
+    prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
+    kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
+    return usage_report(model, prompt, completion, **kept, request=request)
 
 
 def kept_an_hour(used: dict[str, Any]) -> int:
