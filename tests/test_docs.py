@@ -15,7 +15,8 @@ from support.reference import PLACES, bindings, blocks, made, manual
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main, make_parser
 from workbench.config.distribution import DISTRIBUTION
-from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
+from workbench.context.load import describe_policy, load_policy
+from workbench.context.policy_names import DEFAULT, PRESETS, RECORDED
 from workbench.rehearsal.faults import FAULTS
 from workbench.traces.formats import NAMES
 from workbench.tui.commands.registry import REGISTRY

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.long_chats import hold_chat, plain_messages, tool_messages, write_project
-from workbench.context.load import PRESETS, RECORDED
+from workbench.context.policy_names import PRESETS, RECORDED
 from workbench.log.session import Session
 
 pytestmark = pytest.mark.long

@@ -13,7 +13,7 @@ from statistics import median, quantiles
 
 from bench.harness import Row, Scale, Target
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import AssistantMessage, Body, Compaction, Setting, ToolCall, ToolResult, Usage, UserMessage
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession

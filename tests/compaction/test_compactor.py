@@ -29,7 +29,7 @@ from workbench.compaction.record import read_record
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.values import CompactionRefused, Trigger
 from workbench.context.conversation import Conversation
-from workbench.context.load import PRESETS
+from workbench.context.policy_names import PRESETS
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Override, Revert, UserMessage
 

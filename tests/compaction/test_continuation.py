@@ -16,8 +16,8 @@ from workbench.compaction.metrics import count_metrics
 from workbench.compaction.record import read_record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
-from workbench.context.load import PRESETS
 from workbench.context.policy import CompactionPolicy
+from workbench.context.policy_names import PRESETS
 from workbench.context.render import render_messages
 from workbench.log.events import (
     CONTINUED_FROM,

@@ -23,7 +23,8 @@ from workbench.compaction.prompts import (
     summary_preface,
 )
 from workbench.config.errors import WrongCall
-from workbench.context.load import PRESETS, load_policy
+from workbench.context.load import load_policy
+from workbench.context.policy_names import PRESETS
 from workbench.rehearsal.summaries import is_summary_request, summarise
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.mutants import NEAREST, Mutant, Nearest, mutants, notices, values_of
-from workbench.context.load import RECORDED, preset_names
+from workbench.context.load import preset_names
+from workbench.context.policy_names import RECORDED
 
 NAMES = [name for name in preset_names() if name != RECORDED]
 FEW_NAMES = [name if name == "confirm" else pytest.param(name, marks=pytest.mark.wide) for name in NAMES]

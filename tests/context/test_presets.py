@@ -11,8 +11,9 @@ import pytest
 import workbench
 from support.requirements import requirement
 from workbench.context.knobs import KNOBS, flatten_table
-from workbench.context.load import RECORDED, load_policy, preset_names
+from workbench.context.load import load_policy, preset_names
 from workbench.context.policy import CompactionPolicy, Policy
+from workbench.context.policy_names import RECORDED
 
 FOLDER = Path(workbench.__file__).parent / "policies"
 MARKERS = (".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml")

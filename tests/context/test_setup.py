@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from workbench.config.settings import Settings
-from workbench.context.setup import LearntWindow, PlanOptions, Setup, learnt_window, set_up, window_setting
+from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Body, Compaction, Setting, Usage, UserMessage
+from workbench.log.learnt_windows import LearntWindow, learnt_window, window_setting
 from workbench.models.catalogue import Catalogue
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import workbench
 from workbench.compaction.continuation import PREFACE
 from workbench.compaction.prompts import FRAME
-from workbench.context.load import PRESETS, load_policy
+from workbench.context.load import load_policy
+from workbench.context.policy_names import PRESETS
 from workbench.rehearsal.records import is_record
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.wire.answers import WrittenCall

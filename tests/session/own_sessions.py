@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tui.play import Watcher
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
-from workbench.context.load import PRESETS
+from workbench.context.policy_names import PRESETS
 from workbench.rehearsal.faults import Fault
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.summaries import is_summary_request

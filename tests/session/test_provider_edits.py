@@ -10,7 +10,7 @@ import pytest
 
 from proxy.conftest import Recording, answered, called, claude, result, said, user
 from workbench.context.items import Item
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.log.events import (
     AgentCut,

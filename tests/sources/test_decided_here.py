@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.cli.main import main
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.logs import logs
 from support.random_cases import few_cases
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.local_servers import WINDOW, ollama, patiently, serving
-from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import Setting, UserMessage
+from workbench.log.learnt_windows import LearntWindow, window_setting
 from workbench.models.model_routes import ModelRoutes
 from workbench.sources.compactors import compactor_for
 from workbench.sources.options import Options

@@ -21,6 +21,7 @@ import workbench
 from support.requirements import TESTS
 from workbench.context import load
 from workbench.context.knobs import find_knob, flatten_table
+from workbench.context.policy_names import RECORDED
 
 FOLDER = Path(workbench.__file__).parent / "policies"
 NEAREST = (
@@ -67,7 +68,7 @@ class Mutant(NamedTuple):
 def mutants() -> Iterator[Mutant]:
     """Every value of every preset, each changed once."""
     for name in load.preset_names():
-        if name == load.RECORDED:
+        if name == RECORDED:
             continue
         for knob, value in values_of(name):
             yield Mutant(name, knob, _changed(knob, value))

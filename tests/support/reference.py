@@ -20,7 +20,8 @@ import workbench.tui
 from workbench.cli.help import manual_page
 from workbench.cli.main import make_parser
 from workbench.context.knobs import knob_table
-from workbench.context.load import PRESETS, load_policy
+from workbench.context.load import load_policy
+from workbench.context.policy_names import PRESETS
 from workbench.traces.agent_cuts import AGENT_CUTS
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.widgets.key_names import key_name

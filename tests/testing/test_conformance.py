@@ -8,7 +8,7 @@ import pytest
 
 import workbench
 from traces.format_samples import written
-from workbench.context.load import PRESETS, RECORDED
+from workbench.context.policy_names import PRESETS, RECORDED
 from workbench.library.context import Context
 from workbench.testing import ConformanceError, check_dialect, check_format, check_policy, random_conversation
 from workbench.traces.building import Recording

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -26,6 +25,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.log.learnt_windows import LearntWindow, window_setting
 from workbench.traces.codex_lines import SEALED, SEALED_MESSAGE
 from workbench.traces.formats import read_conversations
 

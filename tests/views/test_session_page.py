@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from support.talk import words
 from workbench.config.errors import WrongCall
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import AssistantMessage, Body, Setting, ToolCall, ToolResult, Usage, UserMessage
 from workbench.sources.found_plans import find_plan
 from workbench.sources.options import Options

@@ -37,9 +37,10 @@ from workbench.config.folders import work_folder
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.render import render_request
-from workbench.context.setup import LearntWindow, Setup, can_be_window, window_setting
+from workbench.context.setup import Setup, can_be_window
 from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, Usage, UserMessage
 from workbench.log.ids import new_id
+from workbench.log.learnt_windows import LearntWindow, window_setting
 from workbench.log.session import Session
 from workbench.models.failures import ELSEWHERE, ModelFailure
 from workbench.models.gateway import Gateway

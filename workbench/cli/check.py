@@ -23,7 +23,7 @@ from workbench.cli.lab import named_policies, replay_corpus
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, fit_columns_end, line_width, percent, print_json, printable, table
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.limits import (
     LargestRequest,
     LimitCheck,

@@ -16,7 +16,7 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, line_width, print_json, printable
-from workbench.context.load import DEFAULT
+from workbench.context.policy_names import DEFAULT
 from workbench.judge.asking import asked_model, is_rehearsed
 from workbench.judge.budget import CostEstimate, Spending, price_words
 from workbench.judge.contexts import (

@@ -33,7 +33,7 @@ from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD
 from workbench.config.text import counted, line_width, print_streamed_json, printable
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.pages import lab_page
 from workbench.lab.parquet import write_parquet
 from workbench.lab.replay.lab_source import LabSource

@@ -12,7 +12,8 @@ from workbench.config.plugin_entries import GROUPS, PluginEntry, all_entries, in
 from workbench.config.plugins import FAULTS, PROBLEMS, PluginRegistry, fault_words
 from workbench.config.text import counted, line_width, print_json, printable, table
 from workbench.context.items import OWN_STAGES
-from workbench.context.load import POLICIES, PRESETS
+from workbench.context.load import POLICIES
+from workbench.context.policy_names import PRESETS
 from workbench.context.stages.plugin import STAGES
 from workbench.live.known_agents import AGENTS
 from workbench.traces import formats

@@ -19,14 +19,13 @@ from workbench.config.text import escaped_json, event_range, print_json, printab
 from workbench.config.variables import known_keys
 from workbench.lab.result_files import ResultFile
 from workbench.log.events import Event, Override, Setting
+from workbench.log.rows import labels_in
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
-from workbench.proxy.redaction import Redactor
 from workbench.sources.foreign import harmless_lines, not_applied
 from workbench.sources.services import Services
 from workbench.sources.source import exported_log, file_logs, names_file
 from workbench.traces.formats import read_file
-from workbench.traces.openai import to_openai
 from workbench.traces.references import split_ref
 
 
@@ -76,8 +75,7 @@ def _import_messages(
         for number, log in enumerate(logs, 1):
             # After the log: its compactions refer to events by their position.
             more = [Setting("model", options.model)] if options.model else []
-            titles = (event.body for event in log if isinstance(event.body, Setting) and event.body.key == "title")
-            if options.title or not any(titles):
+            if options.title or not labels_in(log).get("title"):
                 more.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
             with store.create_from(log, *more) as made:  # closed at once: each keeps a file open
                 found.append(_described(made))
@@ -102,6 +100,9 @@ def run_export(options: argparse.Namespace) -> int:
         from workbench.cli.export_otlp import run_export_otlp
 
         return run_export_otlp(options)
+    from workbench.proxy.redaction import Redactor  # late: an import needs neither
+    from workbench.traces.openai import to_openai
+
     kind = options.format or "events"
     output = OutputFile(STANDARD if options.output is None else options.output)
     ResultFile(kind, output.name, "-o").check_writable()

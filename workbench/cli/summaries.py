@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine
 from workbench.lab.running.tasks import LabTask, TaskOutcome

@@ -31,7 +31,8 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.system import usable_cores
 from workbench.config.text import counted, line_width, print_json, printable
-from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
+from workbench.context.load import describe_policy, load_policy
+from workbench.context.policy_names import DEFAULT, PRESETS, RECORDED
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine

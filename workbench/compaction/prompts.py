@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +82,8 @@ def merge_prompt() -> SummaryPrompt:
 @cache
 def shipped_prompt(name: str) -> str:
     """The text of a prompt that comes with the program."""
+    from importlib.resources import files  # late: it takes as long to import as the rest of this module
+
     return (files("workbench") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 

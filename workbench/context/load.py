@@ -31,13 +31,10 @@ from workbench.context.knobs import (
     parse_text,
 )
 from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
+from workbench.context.policy_names import DEFAULT, PRESETS, RECORDED
 
-DEFAULT = "workbench"
-RECORDED = "recorded"
-"""The policy of what was sent. No knob of the user changes it, unless set for one call."""
 NOT_SET = "default"
 """The origin of a knob that nobody set."""
-PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", RECORDED)
 PREFIX = "WORKBENCH_"
 
 

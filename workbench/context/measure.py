@@ -14,8 +14,8 @@ from msgspec import Struct
 from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
-from workbench.context.load import RECORDED
 from workbench.context.policy import NO_LIMIT, Policy
+from workbench.context.policy_names import RECORDED
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.chat_form import chat_parts
 from workbench.context.stages.history import NO_CAP, history_notice, resident_limit

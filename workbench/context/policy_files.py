@@ -12,7 +12,8 @@ from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import config_dir
 from workbench.config.text import printable
 from workbench.config.writing import replace_file
-from workbench.context.load import PRESETS, load_policy
+from workbench.context.load import load_policy
+from workbench.context.policy_names import PRESETS
 from workbench.context.policy_text import policy_text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
@@ -13,10 +12,11 @@ from workbench.context.budget import Limits, model_limits
 from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
-from workbench.log.events import Event, Setting, Usage
+from workbench.log.events import Event, Usage
+from workbench.log.learnt_windows import LearntWindow, learnt_window
 from workbench.models.calibrated_counts import calibrated_counter
 from workbench.models.calibration import Calibration
-from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
+from workbench.models.catalogue import Catalogue, ModelInfo, is_local
 from workbench.models.families import tokenizer_factor
 from workbench.models.tokens import CountStore, TokenCounter, counter_named
 
@@ -184,41 +184,6 @@ def set_up(
 
 
 # Windows that are learnt while a session runs
-
-
-class LearntWindow(NamedTuple):
-    """A window in the log."""
-
-    tokens: int
-    """0: an earlier one is no longer valid."""
-    source: WindowSource = "provider"
-    """provider: an error named it; server: a local server reported it; option: the user named it."""
-
-
-def window_setting(model: str, learnt: LearntWindow) -> Setting:
-    """A learnt window as a setting for the log, for this model alone."""
-    return Setting("window", {"model": model, **learnt._asdict()})
-
-
-def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
-    """The last window in a log for a model. A bare number is for the model of that time."""
-    found: LearntWindow | None = None
-    current = ""
-    for event in events:
-        if not isinstance(event.body, Setting):
-            continue
-        match event.body.key, event.body.value:
-            case "model", value:
-                current = str(value or "")
-            case "window", {
-                "model": str(name),
-                "tokens": int(tokens),
-                "source": "provider" | "server" | "option" as source,
-            }:
-                found = (LearntWindow(tokens, source) if tokens > 0 else None) if name == model else found
-            case "window", int(tokens) if current == model and tokens > 0:
-                found = LearntWindow(tokens)
-    return found
 
 
 def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bool:

@@ -20,7 +20,7 @@ from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.config.settings import Settings
-from workbench.context.load import DEFAULT
+from workbench.context.policy_names import DEFAULT
 from workbench.context.setup import PlanOptions, set_up
 from workbench.demo.project import create
 from workbench.log.codec import encode_event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from workbench.config.text import counted, percent
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.context.stages.mask import LEAST_TOKENS
 from workbench.explain.explaining import ExplainJob
 from workbench.explain.values import Explanation

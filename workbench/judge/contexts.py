@@ -12,8 +12,8 @@ from workbench.compaction.summariser import run_in_thread
 from workbench.compaction.values import CompactionPreview, CompactionRefused
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.items import Item
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.judge.context_text import ContextBlock, context_blocks, conversation_items, joined_blocks, whole_events
 from workbench.judge.values import JudgedContext, text_hash

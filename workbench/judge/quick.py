@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from workbench.compaction.values import SummaryDraft
 from workbench.config.text import counted, percent
-from workbench.context.load import DEFAULT
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import DEFAULT
 from workbench.judge.by_rule import RuleScores, judge_by_rule
 from workbench.judge.contexts import (
     JudgedSource,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.values import PolicyRun, SourceRun
 from workbench.lab.waste.costs import WasteReport
 from workbench.lab.waste.output import merge_waste

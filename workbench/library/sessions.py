@@ -13,7 +13,7 @@ from workbench.compaction.record import Status, read_record
 from workbench.config.errors import WrongCall
 from workbench.config.text import SCHEMA
 from workbench.context.items import Item
-from workbench.context.load import PRESETS, RECORDED
+from workbench.context.policy_names import PRESETS, RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun, SourceRun
 from workbench.library.frames import data_frame

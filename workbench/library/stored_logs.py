@@ -9,9 +9,10 @@ from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.folders import WorkFolder
-from workbench.context.setup import LearntWindow, Setup, window_setting
+from workbench.context.setup import Setup
 from workbench.library.setups import ChosenPolicy
 from workbench.log.events import Body, Event, Setting
+from workbench.log.learnt_windows import LearntWindow, window_setting
 from workbench.log.migrations import is_our_file
 from workbench.log.session import Session
 from workbench.log.store import Store

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,

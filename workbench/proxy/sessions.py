@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.folders import WorkFolder, branch_of
 from workbench.config.text import printable
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import Body, Failure, Hold, Override, Request, RequestAnswer, Setting
 from workbench.log.ids import new_id
 from workbench.log.rows import now_in_ms

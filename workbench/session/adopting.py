@@ -9,8 +9,8 @@ from typing import NamedTuple
 from workbench.config.text import counted
 from workbench.context.control import CONTROL, compaction_range, in_effect
 from workbench.context.items import State
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan_session, wanted_slots

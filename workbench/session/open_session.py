@@ -10,9 +10,9 @@ from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
 from workbench.config.errors import Refused
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Failure, UserMessage
 from workbench.log.session import Session

@@ -16,11 +16,12 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.garbage import collector_paused
 from workbench.config.text import printable
-from workbench.context.load import DEFAULT
 from workbench.context.planner import Planner
-from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
+from workbench.context.policy_names import DEFAULT
+from workbench.context.setup import Setup
 from workbench.log.errors import NotFound
 from workbench.log.events import Body, Event, Setting, SlotContent
+from workbench.log.learnt_windows import LearntWindow, learnt_window, window_setting
 from workbench.log.session import Session
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options

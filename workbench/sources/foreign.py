@@ -17,8 +17,7 @@ from msgspec import structs
 from workbench.compaction.prompts import NAMES
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
-from workbench.context.knobs import parse_text
-from workbench.context.load import POLICIES, PRESETS, load_policy
+from workbench.context.policy_names import PRESETS
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.errors import BadEvent
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
@@ -95,6 +94,8 @@ def _is_harmless_knob(knob: str) -> bool:
     name = name.strip()
     if name not in _REACHING:
         return True
+    from workbench.context.knobs import parse_text  # late, like `load`: most files set no knobs
+
     value: Any = parse_text(text.strip())
     match name:
         case "compaction.prompt":
@@ -106,6 +107,8 @@ def _is_harmless_knob(knob: str) -> bool:
 
 def _loads(knobs: Sequence[str]) -> bool:
     """Whether a policy loads with these knobs. Otherwise the session could not be opened."""
+    from workbench.context.load import load_policy
+
     try:
         load_policy(None, sets=knobs, env={})
     except WorkbenchError:
@@ -120,6 +123,8 @@ def _is_model(name: str) -> bool:
 
 def _is_policy(name: str) -> bool:
     """Whether it is the name of a preset, of one of the user's own policies, or of a plug-in's."""
+    from workbench.context.load import POLICIES
+
     own = re.fullmatch(r"[\w-][\w.-]*", name) and os.path.isfile(config_dir() / "policies" / f"{name}.toml")
     return not name or name in PRESETS or bool(own) or POLICIES.find_named(name) is not None
 

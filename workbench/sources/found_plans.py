@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.context.setup import Setup
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests

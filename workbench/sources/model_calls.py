@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.context.render import render_request
 from workbench.log.events import AssistantMessage, Body, Event, Reasoning, RequestAnswer, ToolCall, Usage
 from workbench.sources.options import Options

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.garbage import collector_paused
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.planner import Planner
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Purpose
 from workbench.models.calibration import NOTHING, Calibration, Calibrator, PastThinking, ReportedSize, TokensOutsideRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.planner import Planner
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.context.setup import Setup
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterable, Mapping
 
 from workbench.config.paths import data_dir
-from workbench.context.setup import learnt_window
 from workbench.live.finder import AgentSession
 from workbench.live.processes import program_running
+from workbench.log.learnt_windows import learnt_window
 from workbench.log.lock import FOLDER, locked_names
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store

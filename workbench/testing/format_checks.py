@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.foreign_files import read_small_text
-from workbench.context.load import PRESETS
+from workbench.context.policy_names import PRESETS
 from workbench.library.messages import GivenHead
 from workbench.library.plans import numbered
 from workbench.library.rendering import GivenMessages, render_in

@@ -13,7 +13,6 @@ from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.config.text import without_surrogates
-from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -31,6 +30,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.log.learnt_windows import LearntWindow, window_setting
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
 from workbench.traces.references import LEFT_OUT

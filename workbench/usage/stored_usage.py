@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import AssistantMessage, Compaction, Request, Setting, ToolCall, Usage
 from workbench.log.session import SessionInfo
 from workbench.log.shapes import KIND_OF

@@ -21,9 +21,9 @@ from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.config.errors import Refused
 from workbench.config.text import counted
 from workbench.context.control import CONTROL, compaction_range, in_effect, reverted_events
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.log.events import (
     ON_THE_WAY,

@@ -13,9 +13,9 @@ from support.logs import limits, logs, number, policies
 from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, results, spoken, states, turns, words
 from support.validity import problems
 from workbench.context.budget import Limits
-from workbench.context.load import PRESETS, RECORDED
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import Policy
+from workbench.context.policy_names import PRESETS, RECORDED
 from workbench.context.render import render_messages
 from workbench.context.stages.fit import LEAST, common_cap
 from workbench.log.events import Body, Event, ImagePart, Override, TextPart, ToolCall, ToolResult, UserMessage

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.logs import iterations, number
 from support.talk import iteration, words
 from workbench.config.errors import Refused
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.running.tasks import all_policies
 from workbench.lab.values import PolicyRun

@@ -13,7 +13,7 @@ from lab.replay.test_lab_source import KEEP_ONE
 from lab.replay.test_unattributed import lab
 from support.recordings import file_cases
 from support.talk import iteration, words
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.caching import CacheUse
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.replay.recorded_cache import RecordedCache, ReportedRequest, reported_use

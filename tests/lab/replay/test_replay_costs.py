@@ -7,7 +7,7 @@ import pytest
 from lab.replay.test_lab_source import KEEP_ONE, run
 from support.logs import number
 from support.talk import words
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.log.events import (
     AssistantMessage,

@@ -6,7 +6,7 @@ import pytest
 
 from support.logs import number
 from support.talk import iteration, words
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.replay.replayed_session import undone_by
 from workbench.lab.values import PolicyRun

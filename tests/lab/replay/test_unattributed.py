@@ -8,7 +8,7 @@ import pytest
 
 from support.logs import number
 from support.talk import iteration, words
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
 from workbench.sources.options import Options

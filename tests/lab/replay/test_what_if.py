@@ -8,7 +8,7 @@ import pytest
 
 from lab.replay.test_unattributed import answered, lab
 from support.recordings import file_cases
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.replay.what_if import find_any_plan
 from workbench.log.events import Compaction, Override, Usage

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from support.talk import words
 from tui.play import ONE_PANE, program, settle
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.codec import encode_event
 from workbench.log.events import (
     AssistantMessage,

@@ -14,7 +14,7 @@ from support.talk import words
 from tui.play import program, settle, shown, told, until
 from tui.recorded.long_run import as_file, as_session
 from tui.screens.looking import seen
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,

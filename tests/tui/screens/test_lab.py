@@ -17,7 +17,7 @@ from tui.recorded.long_run import as_file, as_session, run
 from tui.screens.lab_sample import FACT, READS, choose, lab_of, opened_lab, replay, replayed, row, told
 from tui.screens.looking import listed, look, seen, values
 from workbench.config.text import percent
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.log.events import (

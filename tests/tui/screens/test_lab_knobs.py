@@ -13,7 +13,7 @@ from support.waiting import patiently
 from tui.play import until
 from tui.screens.lab_sample import choose, lab_of, replay, replayed, row
 from tui.screens.looking import listed, seen, values
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from workbench.config.garbage import collector_paused
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.policy_replay import FactUse, PolicyReplay, RecordedFindings
 from workbench.lab.replay.recorded_cache import RecordedCache
 from workbench.lab.replay.replayed_session import ReplayedSession

@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from workbench.compaction.facts import Mentions
-from workbench.context.load import RECORDED
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.lab.caching import minutes_kept
 from workbench.lab.replay.compactions import Connect

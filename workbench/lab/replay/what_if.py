@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.context.load import DEFAULT, RECORDED
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.sources.found_plans import FoundPlan, find_plan
 from workbench.sources.options import Options
 from workbench.sources.services import Services

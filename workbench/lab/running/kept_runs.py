@@ -25,7 +25,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
 from workbench.config.paths import cache_dir
-from workbench.context.load import RECORDED, load_policy
+from workbench.context.load import load_policy
+from workbench.context.policy_names import RECORDED
 from workbench.lab.running.code_stamp import content_hashes
 from workbench.lab.running.fetching import is_url
 from workbench.lab.running.source_reader import source_stamp

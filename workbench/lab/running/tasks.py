@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.context.load import RECORDED, load_policy, portable_policy, preset_names
+from workbench.context.load import load_policy, portable_policy, preset_names
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun, SourceRun
 from workbench.sources.options import Options

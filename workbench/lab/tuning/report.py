@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from workbench.config.text import counted, percent, printable, table
-from workbench.context.load import RECORDED
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import RECORDED
 from workbench.context.policy_text import policy_text
 from workbench.lab.tuning.evidence import TuningEvidence
 from workbench.lab.tuning.objective import Objective

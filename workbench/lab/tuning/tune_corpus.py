@@ -9,8 +9,9 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe_policy, load_policy, preset_names
+from workbench.context.load import LoadedPolicy, describe_policy, load_policy, preset_names
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.lab.figures import policy_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome

@@ -14,7 +14,8 @@ from workbench.compaction.undo import last_override
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import event_range
 from workbench.context.knobs import knob_table
-from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
+from workbench.context.load import plugin_policies, preset_names, user_policies
+from workbench.context.policy_names import RECORDED
 from workbench.log.events import OverrideAction
 from workbench.proxy.control import PolicyOrder, ProxyPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF

@@ -14,9 +14,9 @@ from textual.getters import query_one
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.lab.values import PolicyRun
 from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, step_knob
 from workbench.tui.screens.lab_misses import MissesScreen

@@ -13,9 +13,9 @@ from workbench.compaction.forecast import SOON
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.context.items import SIGNS, State
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import RECORDED
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
 from workbench.tui.screens.what_if import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import Policy
+from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import JudgedShare, PolicyRun
 from workbench.sources.source import as_source

@@ -9,8 +9,8 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted, percent, printable
-from workbench.context.load import RECORDED
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import RECORDED
 from workbench.lab.values import ABOUT_MISSED, JUDGED, MISSED_IN_100, REREADING, JudgedShare, PolicyRun, judged_text
 from workbench.tui.compaction.plot import MADE
 from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, policy_signs

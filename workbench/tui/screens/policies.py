@@ -9,8 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED, LoadedPolicy, describe_policy, load_policy
+from workbench.context.load import LoadedPolicy, describe_policy, load_policy
 from workbench.context.policy_files import short_policy_name
+from workbench.context.policy_names import RECORDED
 from workbench.proxy.control import ProxyPolicy
 from workbench.proxy.policy_notes import OFF
 from workbench.tui.screens.proxy_policy import PassingSession

@@ -10,8 +10,9 @@ from workbench.compaction.forecast import forecast_compaction, next_step
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.context.items import Item, State
-from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
+from workbench.context.load import plugin_policies, preset_names, user_policies
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.log.events import Event
 from workbench.session.open_session import OpenSession
