@@ -25,7 +25,7 @@ from workbench.log.codec import decode_event
 from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
 from workbench.sources.source import number_events
-from workbench.traces.openai import to_openai
+from workbench.traces.openai_messages import to_openai
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

@@ -31,7 +31,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import as_source, file_logs
-from workbench.traces.openai import to_openai
+from workbench.traces.openai_messages import to_openai
 
 FOLDER = "HOSTILE_TRANSCRIPTS"
 """A variable that names a folder of real transcripts, to be mutated as well."""

@@ -29,7 +29,8 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.sources.source import file_logs, number_events
-from workbench.traces.openai import openai_conversations, to_openai
+from workbench.traces.openai import openai_conversations
+from workbench.traces.openai_messages import to_openai
 from workbench.traces.reading import read_json
 
 CALL = {"id": "a", "type": "function", "function": {"name": "read", "arguments": '{"path": "x"}'}}

@@ -101,7 +101,7 @@ def run_export(options: argparse.Namespace) -> int:
 
         return run_export_otlp(options)
     from workbench.proxy.redaction import Redactor  # late: an import needs neither
-    from workbench.traces.openai import to_openai
+    from workbench.traces.openai_messages import to_openai
 
     kind = options.format or "events"
     output = OutputFile(STANDARD if options.output is None else options.output)

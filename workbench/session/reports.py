@@ -17,7 +17,7 @@ from workbench.session.figures import Rows
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
-from workbench.traces.openai import to_openai
+from workbench.traces.openai_messages import to_openai
 from workbench.views.compaction_values import CompactionView
 from workbench.views.session_page import make_session_page
 
