@@ -62,7 +62,7 @@ def not_at_once(lines: Iterator[Any], survey: ClaudeSurvey) -> Iterator[Any]:
 
 def as_surveyed(lines: list[dict[str, Any]]) -> list[Recording]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claude_code, "plain_lines", not_at_once)
+        patch.setattr(claude_code, "lines_without_survey", not_at_once)
         return read(lines)
 
 

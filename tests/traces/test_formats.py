@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
 from traces.format_samples import LINES, SAMPLES, written
+from workbench import traces
 from workbench.config.errors import WrongCall
 from workbench.log.events import Failure, UserMessage
 from workbench.sources.source import file_logs
-from workbench.traces.formats import FORMATS, KNOWN, read_conversations
+from workbench.traces.formats import FORMATS, KNOWN, NAMES, read_conversations
 from workbench.traces.reading import are_json_lines, read_json
 from workbench.traces.written_times import epoch_milliseconds
 
@@ -33,6 +38,23 @@ def test_each_format_of_lines_is_read_from_bytes_as_from_text(name: str) -> None
 
 def test_there_is_a_sample_of_every_format() -> None:
     assert [each.name for each in FORMATS] == list(SAMPLES)
+
+
+def test_every_reader_is_that_of_a_format_and_loaded_for_its_own_files() -> None:
+    readers = {import_module(f"workbench.traces.{module.name}") for module in iter_modules(traces.__path__)}
+    assert {reader.NAME for reader in readers if hasattr(reader, "NAME")} == set(NAMES)
+
+
+def test_a_file_loads_the_readers_up_to_its_own() -> None:
+    script = (
+        "import sys\n"
+        "from workbench.traces.formats import read_conversations\n"
+        f"read_conversations('file', {written('Claude Code')!r})\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "workbench.traces.claude_code" in done.stdout
+    assert "workbench.traces.sharegpt" not in done.stdout
 
 
 @pytest.mark.parametrize(

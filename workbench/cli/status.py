@@ -30,7 +30,7 @@ from workbench.live.finder import AgentSession
 from workbench.live.status import AgentStatus, StatusReader
 from workbench.sources.all_agents import running_statuses
 from workbench.sources.services import Services
-from workbench.traces import claude_code
+from workbench.traces import format_names
 from workbench.traces.references import split_ref
 
 PAUSE = 1.0
@@ -90,7 +90,7 @@ def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
     model, window = (given.get(key) for key in ("model", "context_window"))
     name = str(model.get("id") or "") if isinstance(model, dict) else ""
     size = window.get("context_window_size") if isinstance(window, dict) else None
-    found = services.agents.session_at(path) or AgentSession(claude_code.NAME, path, "", "", name, 0)
+    found = services.agents.session_at(path) or AgentSession(format_names.CLAUDE_CODE, path, "", "", name, 0)
     if found.report is None or not isinstance(size, int):
         return found
     return replace(found, report=replace(found.report, window=size))

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from workbench.config.tables import Table
 from workbench.live.known_agents import AgentHome, agent_homes
-from workbench.traces import agent_names
+from workbench.traces import format_names
 
 
 class AgentPlaces(Table, frozen=True):
@@ -33,8 +33,8 @@ SUB_AGENT = "agent-"
 ANY = AgentHome("", "", "", "", "")
 """For a file of any agent: the content says which."""
 HERE = (
-    replace(ANY, agent=agent_names.AIDER, pattern=".aider.chat.history.md", is_here=True),
-    replace(ANY, agent=agent_names.MINI_SWE_AGENT, pattern="*.traj.json", is_here=True),
+    replace(ANY, agent=format_names.AIDER, pattern=".aider.chat.history.md", is_here=True),
+    replace(ANY, agent=format_names.MINI_SWE_AGENT, pattern="*.traj.json", is_here=True),
 )
 """Agents that write into their working folder, or can be set to do so."""
 
@@ -51,7 +51,7 @@ def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) ->
         for path in iglob(pattern, recursive=True):
             if path not in seen:
                 seen.add(path)
-                if home.agent != agent_names.CLAUDE_CODE or not os.path.basename(path).startswith(SUB_AGENT):
+                if home.agent != format_names.CLAUDE_CODE or not os.path.basename(path).startswith(SUB_AGENT):
                     yield home, path
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
 from workbench.live.agent_starts import AgentStart, codex_start, copilot_start, gemini_start, opencode_start, pi_start
-from workbench.traces import agent_names
+from workbench.traces import format_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,24 @@ AGENTS: PluginRegistry[KnownAgent] = PluginRegistry("agents", _checked_agent)
 
 
 _SETTINGS = "Library/Application Support" if sys.platform == "darwin" else ".config"
-_MINI = f"{_SETTINGS}/{agent_names.MINI_SWE_AGENT}"
+_MINI = f"{_SETTINGS}/{format_names.MINI_SWE_AGENT}"
 _OWN = (
     KnownAgent(
-        agent_names.CLAUDE_CODE,
-        (AgentHome(agent_names.CLAUDE_CODE, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),),
+        format_names.CLAUDE_CODE,
+        (AgentHome(format_names.CLAUDE_CODE, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),),
         ("claude", "claude-code"),
     ),
     KnownAgent(
-        agent_names.CODEX,
-        (AgentHome(agent_names.CODEX, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),),
+        format_names.CODEX,
+        (AgentHome(format_names.CODEX, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),),
         ("codex",),
         codex_start,
     ),
     KnownAgent(
-        agent_names.GEMINI_CLI,
+        format_names.GEMINI_CLI,
         (
             AgentHome(
-                agent_names.GEMINI_CLI,
+                format_names.GEMINI_CLI,
                 "GEMINI_CLI_HOME",
                 ".gemini",
                 ".gemini",
@@ -99,37 +99,37 @@ _OWN = (
         "with a Google login it talks to another service, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
-        agent_names.OPENCODE,
-        (AgentHome(agent_names.OPENCODE, "XDG_DATA_HOME", "opencode", ".local/share/opencode", "opencode.db"),),
+        format_names.OPENCODE,
+        (AgentHome(format_names.OPENCODE, "XDG_DATA_HOME", "opencode", ".local/share/opencode", "opencode.db"),),
         ("opencode",),
         opencode_start,
     ),
     KnownAgent(
-        agent_names.PI,
+        format_names.PI,
         (
-            AgentHome(agent_names.PI, "PI_CODING_AGENT_DIR", "", ".pi/agent", "sessions/*/*.jsonl"),
+            AgentHome(format_names.PI, "PI_CODING_AGENT_DIR", "", ".pi/agent", "sessions/*/*.jsonl"),
             # OpenClaw runs pi, and keeps sessions of pi's form.
-            AgentHome(agent_names.PI, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
+            AgentHome(format_names.PI, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
         ),
         ("pi", "pi-coding-agent"),
         pi_start,
     ),
     KnownAgent(
-        agent_names.QWEN,
-        (AgentHome(agent_names.QWEN, "QWEN_HOME", "", ".qwen", "projects/*/chats/*.jsonl"),),
+        format_names.QWEN,
+        (AgentHome(format_names.QWEN, "QWEN_HOME", "", ".qwen", "projects/*/chats/*.jsonl"),),
         ("qwen", "qwen-code"),
     ),
     KnownAgent(
-        agent_names.COPILOT,
-        (AgentHome(agent_names.COPILOT, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),),
+        format_names.COPILOT,
+        (AgentHome(format_names.COPILOT, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),),
         ("copilot",),
         copilot_start,
     ),
     KnownAgent(
-        agent_names.KIMI,
+        format_names.KIMI,
         (
             AgentHome(
-                agent_names.KIMI,
+                format_names.KIMI,
                 "KIMI_CODE_HOME",
                 "",
                 ".kimi-code",
@@ -141,35 +141,38 @@ _OWN = (
         silence="a login of Kimi Code keeps its address, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
-        agent_names.CONTINUE_DEV,
-        (AgentHome(agent_names.CONTINUE_DEV, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),),
+        format_names.CONTINUE_DEV,
+        (AgentHome(format_names.CONTINUE_DEV, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),),
         ("cn",),
     ),
     KnownAgent(
-        agent_names.AMP, (AgentHome(agent_names.AMP, "XDG_DATA_HOME", "amp", ".local/share/amp", "threads/T-*.json"),)
+        format_names.AMP, (AgentHome(format_names.AMP, "XDG_DATA_HOME", "amp", ".local/share/amp", "threads/T-*.json"),)
     ),
     KnownAgent(
-        agent_names.CURSOR,
-        (AgentHome(agent_names.CURSOR, "", "", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),),
+        format_names.CURSOR,
+        (AgentHome(format_names.CURSOR, "", "", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),),
     ),
-    KnownAgent(agent_names.DROID, (AgentHome(agent_names.DROID, "", "", ".factory", "sessions/**/*.jsonl"),)),
-    KnownAgent(agent_names.GROK, (AgentHome(agent_names.GROK, "", "", ".grok", "sessions/*/*/chat_history.jsonl"),)),
+    KnownAgent(format_names.DROID, (AgentHome(format_names.DROID, "", "", ".factory", "sessions/**/*.jsonl"),)),
+    KnownAgent(format_names.GROK, (AgentHome(format_names.GROK, "", "", ".grok", "sessions/*/*/chat_history.jsonl"),)),
     KnownAgent(
-        agent_names.HERMES, (AgentHome(agent_names.HERMES, "HERMES_HOME", "", ".hermes", "sessions/session_*.json"),)
+        format_names.HERMES, (AgentHome(format_names.HERMES, "HERMES_HOME", "", ".hermes", "sessions/session_*.json"),)
     ),
-    KnownAgent(agent_names.WINDSURF, (AgentHome(agent_names.WINDSURF, "", "", ".windsurf", "transcripts/*.jsonl"),)),
+    KnownAgent(format_names.WINDSURF, (AgentHome(format_names.WINDSURF, "", "", ".windsurf", "transcripts/*.jsonl"),)),
     KnownAgent(
-        agent_names.LLM, (AgentHome(agent_names.LLM, "LLM_USER_PATH", "", f"{_SETTINGS}/io.datasette.llm", "logs.db"),)
+        format_names.LLM,
+        (AgentHome(format_names.LLM, "LLM_USER_PATH", "", f"{_SETTINGS}/io.datasette.llm", "logs.db"),),
     ),
     KnownAgent(
-        agent_names.MINI_SWE_AGENT,
+        format_names.MINI_SWE_AGENT,
         (
-            AgentHome(agent_names.MINI_SWE_AGENT, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
-            AgentHome(agent_names.MINI_SWE_AGENT, "XDG_CONFIG_HOME", agent_names.MINI_SWE_AGENT, _MINI, "*.traj.json"),
+            AgentHome(format_names.MINI_SWE_AGENT, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
+            AgentHome(
+                format_names.MINI_SWE_AGENT, "XDG_CONFIG_HOME", format_names.MINI_SWE_AGENT, _MINI, "*.traj.json"
+            ),
         ),
         ("mini", "mini-swe-agent"),
     ),
-    KnownAgent(agent_names.AIDER, programs=("aider",)),
+    KnownAgent(format_names.AIDER, programs=("aider",)),
 )
 for _agent in _OWN:
     AGENTS.register(_agent.name, _agent)

@@ -12,7 +12,7 @@ import psutil
 
 from workbench.live.finder import AgentSession
 from workbench.live.known_agents import agent_programs
-from workbench.traces import mini_swe_agent
+from workbench.traces import format_names
 
 _RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env", "sh", "bash")
 """Programs that run another one, named by their first argument."""
@@ -46,7 +46,7 @@ def program_running(pid: int) -> str:
 def with_process_folders(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
     """The sessions, with the folder of the running process for agents that do not record theirs."""
     found = list(sessions)
-    for process in (each for each in processes if each.agent == mini_swe_agent.NAME):
+    for process in (each for each in processes if each.agent == format_names.MINI_SWE_AGENT):
         for at, session in enumerate(found):
             if session.agent == process.agent and session.modified / 1000 >= process.started and not session.folder:
                 found[at] = replace(session, folder=process.folder)

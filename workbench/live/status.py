@@ -18,14 +18,14 @@ from workbench.log.events import Body, Compaction, Event, Failure, ToolCall
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
-from workbench.traces import codex
+from workbench.traces import format_names
 from workbench.traces.building import Recording
 from workbench.traces.formats import read_conversations, read_file
 from workbench.traces.references import split_ref
 
 LARGE = 20_000_000
 """Bytes. A larger file is not read whole: this size takes a third of a second."""
-PRESETS = {codex.NAME: "codex"}
+PRESETS = {format_names.CODEX: "codex"}
 """By agent: the preset that compacts when the agent does."""
 
 

@@ -11,22 +11,22 @@ from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Purpose
 from workbench.proxy.routes import Route
-from workbench.traces import claude_code, codex, copilot, gemini_cli, kimi, opencode, pi, qwen
+from workbench.traces import format_names
 from workbench.traces.llm_calls import LlmCall
 from workbench.traces.request_thread import Exchange
 from workbench.wire.own_words import own_texts
 from workbench.wire.values import dict_in, is_models, list_in, text_in
 
 _AGENTS: Final = (
-    ("claude-cli", claude_code.NAME),
-    ("codex", codex.NAME),
-    ("geminicli", gemini_cli.NAME),
-    ("qwencode", qwen.NAME),
-    ("opencode", opencode.NAME),
-    ("kimi", kimi.NAME),
-    ("copilot", copilot.NAME),
-    ("pi-coding-agent", pi.NAME),
-    ("pi/", pi.NAME),
+    ("claude-cli", format_names.CLAUDE_CODE),
+    ("codex", format_names.CODEX),
+    ("geminicli", format_names.GEMINI_CLI),
+    ("qwencode", format_names.QWEN),
+    ("opencode", format_names.OPENCODE),
+    ("kimi", format_names.KIMI),
+    ("copilot", format_names.COPILOT),
+    ("pi-coding-agent", format_names.PI),
+    ("pi/", format_names.PI),
 )
 """Agents by a text with which their user agent begins, or which it contains."""
 _SESSIONS: Final = (

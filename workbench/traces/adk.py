@@ -23,12 +23,13 @@ from itertools import accumulate
 from typing import Any
 
 from workbench.log.events import text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.gemini_contents import GeminiReader
 from workbench.wire.values import content_of, dict_in, either, list_in, number_in, text_in
 
-NAME = "ADK"
+NAME = format_names.ADK
 _ASKING = ("adk_request_confirmation", "adk_request_credential")
 _PLACEHOLDER = "This tool call requires confirmation"
 

@@ -19,10 +19,10 @@ from typing import BinaryIO, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.text import without_surrogates
 from workbench.log.events import AssistantMessage, Override, UserMessage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 
-NAME = agent_names.AIDER
+NAME = format_names.AIDER
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
 _MODEL = re.compile(r"(?:Main model|Model): (\S+) with ")
 _TOKENS = re.compile(

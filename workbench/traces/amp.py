@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import SystemMessage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
 from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
-NAME = agent_names.AMP
+NAME = format_names.AMP
 _READ = ("messages", "title", "id", "created", "v", "nextMessageId")
 _DEPTH = 20
 """How deep an object is written as tags; what lies deeper is JSON."""

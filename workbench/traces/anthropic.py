@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document, bad_file
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
 from workbench.wire.values import text_in
 
-NAME = "Anthropic"
+NAME = format_names.ANTHROPIC_MESSAGES
 _READ = ("messages", "system", "tools", "model")
 _ALL = 1 << 31
 """The first call of a tool may be far from the beginning; before it, both formats are the same."""

@@ -16,12 +16,13 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, SystemMessage, UserMessage, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.event_builder import cost_in
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
-NAME = "ATIF"
+NAME = format_names.ATIF
 _READ = ("schema_version", "session_id", "agent", "steps", "subagent_trajectories", "final_metrics")
 
 

@@ -39,19 +39,19 @@ from itertools import chain, islice
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_fields import SessionLine, session_lines, surveyed_lines
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
 from workbench.traces.claude_sub_agents import SubAgentFiles, lines_in_time, read_claude_sub_agents, requests_in
-from workbench.traces.claude_survey import ClaudeSurvey, plain_lines
+from workbench.traces.claude_survey import ClaudeSurvey, lines_without_survey
 from workbench.traces.parents import behind_parents
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import dict_in, text_in
 
-NAME = agent_names.CLAUDE_CODE
+NAME = format_names.CLAUDE_CODE
 
 
 def recognises(document: Document) -> bool:
@@ -82,7 +82,7 @@ def _read_once(document: Document, entries: Sequence[Located]) -> list[Recording
     survey = ClaudeSurvey()
     survey.continues = any(text_in(value, "parentUuid") for value in first_objects(document))
     conversations = _conversations(survey)
-    for line in plain_lines(session_lines(entries), survey):
+    for line in lines_without_survey(session_lines(entries), survey):
         conversations.read_line(line)
     return _recordings(conversations, document, survey) if survey.is_plain else None
 

@@ -32,7 +32,7 @@ class ClaudeSurvey:
         self.continues = False
         """Whether any line names the line that it continues. In files that others wrote, none may."""
         self.is_plain = True
-        """Whether `plain_lines` gave all lines."""
+        """Whether `lines_without_survey` gave all lines."""
         self._parents: set[str] = set()
 
     def add_lines(self, lines: Iterable[SurveyedLine]) -> None:
@@ -59,7 +59,7 @@ class ClaudeSurvey:
                 self.has_sub_agents = True
 
 
-def plain_lines(lines: Iterable[L], survey: ClaudeSurvey) -> Iterator[L]:
+def lines_without_survey(lines: Iterable[L], survey: ClaudeSurvey) -> Iterator[L]:
     """Lines that can be read one by one as they come, as most files have.
 
     Ends at the first line that cannot, because it says something about lines before it: then `survey.is_plain` is

@@ -16,13 +16,14 @@ import json
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.event_builder import cost_in
 from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
-NAME = "Cline"
+NAME = format_names.CLINE
 _SHOWN = ("say", "ask")
 _SAID = ("text", "completion_result", "plan_mode_respond", "followup", "tool", "command", "use_mcp_server")
 """Entries with the model's words or calls; a text before the first request is the task."""

@@ -33,7 +33,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import Usage, text_of
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries
 from workbench.traces.codex_history import CodexThread, thread_history
 from workbench.traces.codex_lines import SAME_BEGINNING, CodexReader, is_old_header
@@ -49,7 +49,7 @@ from workbench.traces.companion_files import read_files
 from workbench.traces.reading import Document
 from workbench.wire.values import content_of, dict_in, text_in
 
-NAME = agent_names.CODEX
+NAME = format_names.CODEX
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 
 

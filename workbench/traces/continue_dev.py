@@ -15,12 +15,12 @@ from typing import Any
 
 from workbench.log.events import AssistantMessage, Content, Reasoning, SystemMessage, TextPart, UserMessage
 from workbench.models.known_costs import known_cost
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
-NAME = agent_names.CONTINUE_DEV
+NAME = format_names.CONTINUE_DEV
 _UNTITLED = ("Untitled Session", "New Session")
 
 

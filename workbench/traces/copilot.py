@@ -31,13 +31,13 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import count_missing, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
-NAME = agent_names.COPILOT
+NAME = format_names.COPILOT
 SUMMARISED: Final = (
     "Some of the conversation history has been summarized to free up context.\n\n"
     "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"

@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, ImagePart, Part, Reasoning, TextPart, UserMessage, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession
 from workbench.wire.values import content_from, dict_in, other_part, text_in
 
-NAME = "Crush"
+NAME = format_names.CRUSH
 _FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "canceled": "cancelled", "error": "broken"}
 
 

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import Reasoning
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import content_of, dict_in, json_text, list_in, number_in, text_in
 
-NAME = agent_names.CURSOR
+NAME = format_names.CURSOR
 _REDACTED = "[REDACTED]"
 _ENDS = ("started", "completed")
 _OUTSIDE = frozenset(("uuid", "parent_tool_use_id", "tools", "sessionId"))

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import content_of, dict_in, json_text, text_in
 
-NAME = agent_names.DROID
+NAME = format_names.DROID
 _PRINTED = {"message": "text", "tool_call": "toolName", "tool_result": "value", "completion": "finalText"}
 _NOISE = ("todo_state", "session_end", "agent_turn_completed", "agent_turn_outcome")
 _SUMMARIES = ("summaryText", "summary", "systemSummary")

@@ -6,6 +6,7 @@ import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -24,51 +25,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.traces import (
-    adk,
-    aider,
-    amp,
-    anthropic,
-    atif,
-    claude_code,
-    cline,
-    codex,
-    continue_dev,
-    copilot,
-    crush,
-    cursor,
-    droid,
-    gemini,
-    gemini_cli,
-    goose,
-    grok,
-    hermes,
-    inspect_logs,
-    kimi,
-    kiro,
-    langfuse,
-    langsmith,
-    llm,
-    managed_agents,
-    mini_swe_agent,
-    openai,
-    openai_agents,
-    opencode,
-    openhands,
-    pi,
-    pydantic_ai,
-    qwen,
-    request_logs,
-    responses,
-    roo,
-    sharegpt,
-    spans,
-    swe_agent,
-    tau2,
-    tau_bench,
-    vscode_copilot,
-    windsurf,
-)
+from workbench.traces import format_names
 from workbench.traces.building import Recording
 from workbench.traces.format_kinds import (
     TRANSCRIPTS,
@@ -100,56 +57,89 @@ class UnknownFormat(WrongCall):
     """The file is no transcript, or one of an unknown format."""
 
 
+def _reader(module: str) -> Any:
+    """The module that reads a format. It is imported when the first file is tried: most files need few of them."""
+    return import_module(f"workbench.traces.{module}")
+
+
+def _format(name: str, module: str) -> Format:
+    return Format(
+        name,
+        lambda document: _reader(module).recognises(document),
+        lambda document, text: _reader(module).read(document, text),
+    )
+
+
+def _tables_format(name: str, module: str) -> TablesFormat:
+    return TablesFormat(
+        name,
+        lambda tables: _reader(module).recognises_tables(tables),
+        lambda tables: _reader(module).sessions(tables),
+    )
+
+
 FORMATS = tuple(
-    Format(module.NAME, module.recognises, module.read)
-    for module in (
-        kimi,
-        copilot,
-        qwen,
-        cursor,
-        droid,
-        windsurf,
-        grok,
-        goose,
-        claude_code,
-        codex,
-        pi,
-        swe_agent,
-        mini_swe_agent,
-        opencode,
-        continue_dev,
-        pydantic_ai,
-        openhands,
-        adk,
-        atif,
-        inspect_logs,
-        tau_bench,
-        tau2,
-        langfuse,
-        langsmith,
-        spans,
-        managed_agents,
-        kiro,
-        hermes,
-        vscode_copilot,
-        amp,
-        roo,
-        cline,
-        request_logs,
-        gemini,
-        sharegpt,
-        anthropic,
-        gemini_cli,
-        responses,
+    _format(name, module)
+    for name, module in (
+        (format_names.KIMI, "kimi"),
+        (format_names.COPILOT, "copilot"),
+        (format_names.QWEN, "qwen"),
+        (format_names.CURSOR, "cursor"),
+        (format_names.DROID, "droid"),
+        (format_names.WINDSURF, "windsurf"),
+        (format_names.GROK, "grok"),
+        (format_names.GOOSE, "goose"),
+        (format_names.CLAUDE_CODE, "claude_code"),
+        (format_names.CODEX, "codex"),
+        (format_names.PI, "pi"),
+        (format_names.SWE_AGENT, "swe_agent"),
+        (format_names.MINI_SWE_AGENT, "mini_swe_agent"),
+        (format_names.OPENCODE, "opencode"),
+        (format_names.CONTINUE_DEV, "continue_dev"),
+        (format_names.PYDANTIC_AI, "pydantic_ai"),
+        (format_names.OPENHANDS, "openhands"),
+        (format_names.ADK, "adk"),
+        (format_names.ATIF, "atif"),
+        (format_names.INSPECT, "inspect_logs"),
+        (format_names.TAU_BENCH, "tau_bench"),
+        (format_names.TAU2, "tau2"),
+        (format_names.LANGFUSE, "langfuse"),
+        (format_names.LANGSMITH, "langsmith"),
+        (format_names.SPANS, "spans"),
+        (format_names.MANAGED_AGENTS, "managed_agents"),
+        (format_names.KIRO, "kiro"),
+        (format_names.HERMES, "hermes"),
+        (format_names.VSCODE_COPILOT, "vscode_copilot"),
+        (format_names.AMP, "amp"),
+        (format_names.ROO, "roo"),
+        (format_names.CLINE, "cline"),
+        (format_names.REQUEST_LOGS, "request_logs"),
+        (format_names.GEMINI_CONTENTS, "gemini"),
+        (format_names.SHAREGPT, "sharegpt"),
+        (format_names.ANTHROPIC_MESSAGES, "anthropic"),
+        (format_names.GEMINI_CLI, "gemini_cli"),
+        (format_names.OPENAI_RESPONSES, "responses"),
     )
 )
 """Those of other agents. OpenAI-style messages come last: their keys are the least specific."""
 DATABASES = tuple(
-    TablesFormat(module.NAME, module.recognises_tables, module.sessions)
-    for module in (opencode, openai_agents, llm, kiro, crush, goose)
+    _tables_format(name, module)
+    for name, module in (
+        (format_names.OPENCODE, "opencode"),
+        (format_names.OPENAI_AGENTS, "openai_agents"),
+        (format_names.LLM, "llm"),
+        (format_names.KIRO, "kiro"),
+        (format_names.CRUSH, "crush"),
+        (format_names.GOOSE, "goose"),
+    )
 )
 """Those that are SQLite files."""
-AIDER = TextFormat(aider.NAME, ("# aider chat started",), aider.recognises, aider.read)
+AIDER = TextFormat(
+    format_names.AIDER,
+    ("# aider chat started",),
+    lambda text: _reader("aider").recognises(text),
+    lambda name, text: _reader("aider").read(name, text),
+)
 _OWN: tuple[AnyFormat, ...] = (*FORMATS, *DATABASES, AIDER)
 for _name, _forms in groupby(sorted(_OWN, key=attrgetter("name")), attrgetter("name")):
     TRANSCRIPTS.register(_name, tuple(_forms))
@@ -157,11 +147,13 @@ FileContent = str | bytes | Tables
 """The content of a file; bytes: lines of JSON in UTF-8."""
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
 _JSON = ("{", "[")
+_ZIP = b"PK\x03\x04"
+"""How a zip archive begins: Inspect writes its logs as such."""
 _SHOWN = 5
 """Unknown kinds that are named in a refusal."""
 _HEAD = 64 * 1024
 """Bytes that show whether a file may be a transcript."""
-NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME]))
+NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), AIDER.name]))
 """The names of all formats of other agents."""
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
 
@@ -181,7 +173,7 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, FileContent]:
             return name, decode_text(name, head, is_whole=len(head) < _HEAD)
         limit = largest_file()
         raw = read_to_end(file, limit, head)
-        text = inspect_logs.text_of_archive(raw, limit) if head.startswith(inspect_logs.ZIP_MAGIC) else ""
+        text = _reader("inspect_logs").text_of_archive(raw, limit) if head.startswith(_ZIP) else ""
     if head.startswith(MAGIC):
         return name, tables_of(name, raw)
     if text:
@@ -197,7 +189,7 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, FileContent]:
 def begins_as_transcript(head: bytes) -> bool:
     """Whether the first bytes of a file may be those of a transcript in any of the formats."""
     text = head.decode("utf-8-sig", "replace").lstrip()
-    if head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith((*_JSON, *AIDER.beginnings)):
+    if head.startswith((MAGIC, _ZIP)) or text.startswith((*_JSON, *AIDER.beginnings)):
         return True
     return any(text.startswith(form.beginnings) for form in plugin_formats(TextFormat))
 
@@ -221,8 +213,8 @@ def _conversations(name: str, content: FileContent, only: int, path: str) -> lis
         return _of_database(content, only)
     if isinstance(content, bytes):
         return _of_json(name, content, path)
-    if aider.recognises(content):
-        return _named(aider.read(name, content), aider.NAME)
+    if AIDER.recognises(content):
+        return _named(AIDER.read(name, content), AIDER.name)
     if not content.lstrip().startswith(_JSON):
         found = _of_plugin_text(name, content)
         if found is not None:
@@ -276,10 +268,10 @@ def _of_json(name: str, text: str | bytes, path: str) -> list[Recording]:
                 refusal = refusal or _too_strange(document, known.name, found)
         if document.broken:
             raise document.broken[0]
+        openai = _reader("openai")
         if openai.recognises(document):
-            return _named(
-                openai.openai_conversations(document, text if isinstance(text, str) else ""), "OpenAI-style messages"
-            )
+            found = openai.openai_conversations(document, text if isinstance(text, str) else "")
+            return _named(found, "OpenAI-style messages")
     except RecursionError:
         raise bad_file(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise refusal or _fits_none(document)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.gemini_contents import GeminiReader, is_content
 from workbench.wire.values import list_in, text_in
 
-NAME = "Gemini"
+NAME = format_names.GEMINI_CONTENTS
 
 
 def recognises(document: Document) -> bool:

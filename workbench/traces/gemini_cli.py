@@ -32,7 +32,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from workbench.log.events import AssistantMessage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries
 from workbench.traces.companion_files import read_files
 from workbench.traces.gemini_sub_agents import gemini_reports, gemini_sub_agent_files, names_in
@@ -41,7 +41,7 @@ from workbench.traces.reading import Document
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
-NAME = agent_names.GEMINI_CLI
+NAME = format_names.GEMINI_CLI
 _OWN_WORDS = ("info", "warning")
 
 

@@ -18,12 +18,13 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, UserMessage, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, part_of, text_in
 
-NAME = "goose"
+NAME = format_names.GOOSE
 HIDDEN = "hidden from the model by goose"
 _OWN = frozenset(("toolRequest", "toolResponse", "toolConfirmationRequest", "frontendToolRequest"))
 _SHOWN = ("toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted")

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import cleaned, content_of, dict_in, list_in, text_in
 
-NAME = agent_names.GROK
+NAME = format_names.GROK
 _TYPED = ("", "interjection", "follow_up", "user")
 """Reasons of messages that the user wrote."""
 _MARKS = ("synthetic_reason", "prompt_index", "model_id")

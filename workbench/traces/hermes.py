@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import SlotContent
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.chat import ChatReader
 from workbench.wire.values import dict_in, list_in, text_in
 
-NAME = agent_names.HERMES
+NAME = format_names.HERMES
 _MARKS = ("session_start", "platform", "message_count", "last_updated")
 _READ = ("messages", "tools", "system_prompt", "model", "session_id", "session_start", "title")
 

@@ -27,14 +27,14 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document
 from workbench.traces.request_logs import exchange_of
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
-NAME = "Inspect"
-ZIP_MAGIC = b"PK\x03\x04"
+NAME = format_names.INSPECT
 _ATTACHMENT = "attachment://"
 _DENSEST = 100
 """The largest compression of a log; a tenth of this is usual."""

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from workbench.log.events import AssistantMessage, Compaction, KeptEvent, Override, Reasoning, UserMessage, text_of
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
-NAME = agent_names.KIMI
+NAME = format_names.KIMI
 LEFT: Final = "undone or cleared in Kimi Code"
 GO_ON: Final = (
     "<system-reminder>\nContext compaction is complete — continue the work that was in progress when it began."

@@ -16,12 +16,13 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession
 from workbench.wire.values import dict_in, json_text, list_in, text_in
 
-NAME = "Kiro"
+NAME = format_names.KIRO
 _READ = ("history", "conversation_id", "tools", "latest_summary", "model", "model_info", "next_message")
 _SIDES = ("Prompt", "ToolUseResults", "CancelledToolUses")
 _VALUES = {"conversations_v2": "updated_at", "conversations": "key"}

@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import ReportedUsage
+from workbench.traces import format_names
 from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, list_in, number_in, parsed, text_in
 
-NAME = "Langfuse"
+NAME = format_names.LANGFUSE
 _KINDS = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 
 

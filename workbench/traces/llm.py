@@ -26,13 +26,13 @@ from workbench.log.events import (
     SystemMessage,
     UserMessage,
 )
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import content_from, dict_in, json_text, list_in, number_in, other_part, part_of, text_in
 
-NAME = agent_names.LLM
+NAME = format_names.LLM
 _LONGEST = 86_400_000
 """Milliseconds that an answer may take; a longer time in a log is ignored."""
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import anthropic_usage
 from workbench.wire.values import content_of, dict_in, json_text, list_in, text_in
 
-NAME = "Claude managed agents"
+NAME = format_names.MANAGED_AGENTS
 COMPACTED = "[The context was compacted here; the events do not hold the summary]"
 _CALLS: Final = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")
 _RESULTS: Final = {

@@ -6,12 +6,12 @@ words; the task and more of the agent's words follow, in paragraphs.
 
 from __future__ import annotations
 
-from workbench.traces import agent_names, openai
+from workbench.traces import format_names, openai
 from workbench.traces.building import Recording
 from workbench.traces.reading import Document
 from workbench.wire.values import text_in
 
-NAME = agent_names.MINI_SWE_AGENT
+NAME = format_names.MINI_SWE_AGENT
 SIGN = b'"trajectory_format": "mini-swe-agent'
 """Near the end of a file."""
 TASK = "Please solve this issue:"

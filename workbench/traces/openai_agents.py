@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from workbench.config.text import without_surrogates
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.responses import ResponsesReader
 from workbench.wire.values import dict_in, number_in, text_in
 
-NAME = "openai-agents"
+NAME = format_names.OPENAI_AGENTS
 
 
 def recognises_tables(tables: Tables) -> bool:

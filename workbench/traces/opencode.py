@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
 from workbench.models.known_costs import known_cost
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
@@ -32,7 +32,7 @@ from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
-NAME = agent_names.OPENCODE
+NAME = format_names.OPENCODE
 _NOISE = ("step-start", "snapshot", "patch", "agent", "retry")
 _FINISH = {"tool-calls": "tool_calls", "length": "length", "content-filter": "refused"}
 _QUESTION = "What did we do so far?"

@@ -19,11 +19,12 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, ImagePart, Override, SystemMessage, TextPart, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
-NAME = "OpenHands"
+NAME = format_names.OPENHANDS
 FORGOTTEN = "forgotten by OpenHands, which made no summary"
 _NOISE = ("change_agent_state", "agent_state_changed", "null", "recall", "condensation_request")
 _KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent")

@@ -26,14 +26,14 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.event_builder import cost_in
 from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
-NAME = agent_names.PI
+NAME = format_names.PI
 _OWN_ROLES = ("toolResult", "bashExecution")
 _NOISE = ("thinking_level_change", "label", "custom")
 _COMPACTED = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"

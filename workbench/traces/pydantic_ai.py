@@ -19,11 +19,12 @@ from typing import Any
 from workbench.config.text import without_surrogates
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
 from workbench.models.known_costs import known_cost
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
-NAME = "pydantic-ai"
+NAME = format_names.PYDANTIC_AI
 _FINISH = {"tool_call": "tool_calls", "length": "length", "content_filter": "refused", "error": "broken"}
 _NOISE = ("-delta", "-digest", "-baseline", "builtin-tool-call", "builtin-tool-return")
 _AGAIN = "\n\nFix the errors and try again."

@@ -19,14 +19,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import DialectName, Purpose, Request, Usage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.histories import History, NamedContent
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
-NAME = agent_names.QWEN
+NAME = format_names.QWEN
 _DIALECTS: Final[dict[str, DialectName]] = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}
 
 

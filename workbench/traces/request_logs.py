@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from workbench.log.events import DialectName
-from workbench.traces import bedrock
+from workbench.traces import bedrock, format_names
 from workbench.traces.building import Recording
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
@@ -29,7 +29,7 @@ from workbench.wire.dialects import DIALECT_REGISTRY, DIALECTS, from_stream
 from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in
 
-NAME = "requests and their answers"
+NAME = format_names.REQUEST_LOGS
 _REQUESTS = ("request", "req", "requestBody", "request_body", "body")
 _ANSWERS = ("response", "resp", "responseBody", "response_body")
 _SAID = (*(key for dialect in DIALECT_REGISTRY.own.values() for key in dialect.answer_keys), "error")

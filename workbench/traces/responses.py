@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.responses import CALLS, ResponsesReader, responses_usage
 from workbench.wire.values import dict_in, list_in, text_in
 
-NAME = "OpenAI Responses"
+NAME = format_names.OPENAI_RESPONSES
 _CALLS = (*CALLS, "computer_call", "shell_call", "apply_patch_call", "tool_search_call", "mcp_call")
 _READ = ("input", "output", "instructions", "tools", "model", "usage")
 

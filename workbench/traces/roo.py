@@ -14,12 +14,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from workbench.log.events import Compaction, KeptEvent, Override, Reasoning, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import content_of, list_in, text_in
 
-NAME = "Roo Code"
+NAME = format_names.ROO
 HIDDEN = "hidden by Roo Code's sliding window"
 _MARKS = frozenset(
     ("condenseParent", "condenseId", "isSummary", "truncationParent", "truncationId", "isTruncationMarker")

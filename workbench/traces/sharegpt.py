@@ -15,11 +15,12 @@ from collections import deque
 from typing import Any
 
 from workbench.log.events import AssistantMessage, SlotContent, SystemMessage, UserMessage, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document, bad_file
 from workbench.wire.values import content_of, list_in, text_in
 
-NAME = "ShareGPT"
+NAME = format_names.SHAREGPT
 _LISTS = ("conversations", "conversation", "items")
 """The keys under which turns are found; the first is the common one."""
 _USER = ("human", "user", "prompter")

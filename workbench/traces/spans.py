@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from workbench.traces import format_names
 from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls
 from workbench.traces.reading import Document
@@ -28,7 +29,7 @@ from workbench.traces.span_messages import instructions_in, messages_in, tokens_
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.wire.values import dict_in, number_in, parsed, text_in
 
-NAME = "OpenTelemetry spans"
+NAME = format_names.SPANS
 _CALLS = ("chat", "text_completion", "generate_content", "LLM")
 _OF_CALLS = ("llm.model_name", "gen_ai.prompt.0.role", "ai.prompt.messages")
 _TOOLS = ("execute_tool", "TOOL")

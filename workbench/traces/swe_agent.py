@@ -19,11 +19,12 @@ import json
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Content, Override, Reasoning, SystemMessage, UserMessage, text_of
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, bad_file
 from workbench.wire.values import content_of, dict_in, list_in, text_in
 
-NAME = "SWE-agent"
+NAME = format_names.SWE_AGENT
 _NO_MODELS = ("replay", "human", "human_thought", "instant_empty_submit", "instant_empty_submit_test")
 _LISTS = ("history", "trajectory", "attempts")
 MASKED_BY = "replaced by SWE-agent's history processor before it asked its model"

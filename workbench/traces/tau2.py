@@ -15,12 +15,13 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.event_builder import cost_in
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
-NAME = "tau2-bench"
+NAME = format_names.TAU2
 
 
 def recognises(document: Document) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.chat import ChatReader
 from workbench.wire.values import list_in, text_in
 
-NAME = "tau-bench"
+NAME = format_names.TAU_BENCH
 
 
 def recognises(document: Document) -> bool:

@@ -18,11 +18,12 @@ import copy
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
-NAME = "VS Code Copilot"
+NAME = format_names.VSCODE_COPILOT
 _DEPTH = 60
 """How deep a renderer's tree is read."""
 _READ = ("requests", "sessionId", "version", "customTitle", "creationDate")

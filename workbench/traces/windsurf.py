@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, json_text, text_in
 
-NAME = agent_names.WINDSURF
+NAME = format_names.WINDSURF
 _TEXTS = ("output", "content", "stdout", "result", "results")
 _GIVEN = frozenset(
     (

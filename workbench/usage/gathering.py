@@ -13,7 +13,7 @@ from workbench.config.paths import STORE_FILE, data_dir
 from workbench.live.homes import SUB_AGENT, session_files
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
 from workbench.usage.kept_usage import KeptUsage
 from workbench.usage.records import UsageFile
@@ -45,13 +45,13 @@ def usage_files(services: Services, here: str) -> Iterator[UsageFile]:
         stamp = stamp_of(path)
         if stamp is not None:
             yield UsageFile(path, home.agent, stamp)
-        if home.agent == agent_names.CLAUDE_CODE:
+        if home.agent == format_names.CLAUDE_CODE:
             projects[os.path.dirname(path)] = None
     for folder in projects:
         for path in _claude_sub_agents(folder):
             stamp = stamp_of(path)
             if stamp is not None:
-                yield UsageFile(path, agent_names.CLAUDE_CODE, stamp)
+                yield UsageFile(path, format_names.CLAUDE_CODE, stamp)
 
 
 def _claude_sub_agents(folder: str) -> Iterator[str]:

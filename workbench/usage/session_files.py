@@ -10,7 +10,7 @@ from zlib import crc32
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.live.stamps import FileStamp
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.usage.records import SessionUse, UsageEntry
 from workbench.usage.usage_lines import ReportLines, ReportSigns
 
@@ -32,11 +32,11 @@ class _QuickReader(NamedTuple):
 @cache
 def _quick_reader(agent: str) -> _QuickReader | None:
     """The quick reader of an agent's files. Those of other formats are read as for opening them."""
-    if agent == agent_names.CLAUDE_CODE:
+    if agent == format_names.CLAUDE_CODE:
         from workbench.usage import claude_report_lines, claude_usage  # late: few people use every agent
 
         return _QuickReader(claude_usage.new_claude_session, claude_report_lines.SIGNS, claude_usage.add_claude_lines)
-    if agent == agent_names.CODEX:
+    if agent == format_names.CODEX:
         from workbench.usage import codex_report_lines, codex_usage
 
         return _QuickReader(codex_usage.new_codex_session, codex_report_lines.SIGNS, codex_usage.add_codex_lines)

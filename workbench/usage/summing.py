@@ -7,7 +7,7 @@ from datetime import datetime
 
 from workbench.models.catalogue import Catalogue
 from workbench.models.known_costs import request_cost
-from workbench.traces import agent_names
+from workbench.traces import format_names
 from workbench.usage.once import counted_once
 from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
 from workbench.usage.session_sums import SessionSums, SummedSession
@@ -31,7 +31,7 @@ class Summing:
         if not requests:
             return SessionSums()
         day_of, find_model = self._day_of, self._catalogue.find_model
-        has_windows = used.agent == agent_names.CLAUDE_CODE
+        has_windows = used.agent == format_names.CLAUDE_CODE
         made: dict[tuple[str, ...], UsageSums] = {}
         keys: set[str] = set()
         window_parts: dict[int, FiveHours] = {}
