@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain, repeat
@@ -168,23 +168,29 @@ def table_lines(
     for number, column in enumerate(zip(header, *rows, strict=True)):
         whole = "".join(column)
         plain = whole.isascii() and whole.isprintable()
-        cells = column if plain else [*map(_shown, column)]
+        cells = (
+            column if plain else [cell if cell.isascii() and cell.isprintable() else _shown(cell) for cell in column]
+        )
         is_last = number == len(header) - 1
         if is_last and most:
             cells = [fit_columns(cell, max(8, most - used)) for cell in cells]
         if number in right or not is_last:
-            widest = max(map(len if plain else width, cells))
             pad = str.rjust if number in right else str.ljust
-            padded.append(map(pad, cells, repeat(widest) if plain else _lengths(cells, widest)))
+            widths = None if plain else {cell: width(cell) for cell in set(cells)}  # most are there many times
+            widest = max(map(len, cells) if widths is None else widths.values())
+            padded.append(map(pad, cells, repeat(widest)) if widths is None else _padded(pad, cells, widest, widths))
             used += widest + 2
         else:
             padded.append(cells)
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
-def _lengths(cells: Iterable[str], columns: int) -> Iterator[int]:
-    """How many characters each cell has when it takes so many columns: a character may take two of them, or none."""
-    return (columns if cell.isascii() else columns + len(cell) - width(cell) for cell in cells)
+def _padded(
+    pad: Callable[[str, int], str], cells: Iterable[str], columns: int, widths: Mapping[str, int]
+) -> Iterator[str]:
+    """Cells that take so many columns each: a character may take two of them, or none."""
+    made = {cell: pad(cell, columns + len(cell) - taken) for cell, taken in widths.items()}
+    return map(made.__getitem__, cells)
 
 
 def without_surrogates(text: str) -> str:
