@@ -101,6 +101,13 @@ def test_heads_and_tails_are_never_over_their_limit(
             assert (head, tail) == (len(text), 0)
 
 
+def test_a_text_that_fits_is_not_cut_where_its_end_alone_would_take_more() -> None:
+    counter, text = fresh("cl100k_base"), "a" * 13 + "\n" * 16
+    with pieces_of((8, 12)):
+        assert counter.tail(text, 5) == 0
+        assert counter.count(text).tokens == 5
+
+
 @pytest.mark.parametrize("tokenizer", ALL)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("limit", [500, 8_000])

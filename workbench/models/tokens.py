@@ -320,7 +320,8 @@ class TokenCounter:
         while True:
             base = max(0, len(text) - reach)
             index = self._measure(text[base:], self._size)
-            if base == 0 or index.totals[-1] > max_tokens:
+            # Hard cuts of an end are not those of the text, which may fit although its end does not.
+            if base == 0 or (index.totals[-1] > max_tokens and not index.hard):
                 return base, index
             reach *= 2
 
