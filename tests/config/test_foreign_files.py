@@ -173,7 +173,6 @@ ALLOWED = {
     ("models/model_table.py", "path.read_bytes"): "shipped with litellm",
     ("lab/running/code_stamp.py", "path.read_bytes"): "our own package",
     ("lab/running/code_stamp.py", "found.read_bytes"): "shipped with litellm",
-    ("models/encoders.py", "(folder / CLAUDE_FILE).read_text"): "shipped with litellm",
     ("log/database.py", "sqlite3.connect"): "the program's own database, which check_file looked at before",
     ("log/lock.py", "os.open"): "the program's own locks",
     ("log/lock.py", "self.path.read_text"): "the program's own locks",

@@ -166,8 +166,7 @@ def table_lines(
     padded: list[Iterable[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
-        whole = "".join(column)
-        plain = whole.isascii() and whole.isprintable()
+        plain = all(map(str.isascii, column)) and all(map(str.isprintable, column))
         cells = (
             column if plain else [cell if cell.isascii() and cell.isprintable() else _shown(cell) for cell in column]
         )

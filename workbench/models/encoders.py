@@ -7,7 +7,6 @@ is not installed, or fails a trial when it is loaded, tiktoken runs them.
 
 from __future__ import annotations
 
-import json
 import os
 import unicodedata
 from binascii import b2a_base64
@@ -21,6 +20,8 @@ from pathlib import Path
 from struct import pack
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from workbench.config.foreign_files import read_regular_file
 from workbench.models.litellm_data import tokenizer_folder
@@ -310,6 +311,21 @@ def _cache_folder(folder: Path) -> Iterator[None]:
             os.environ["TIKTOKEN_CACHE_DIR"] = own
 
 
+class _AddedToken(msgspec.Struct):
+    content: str
+
+
+class _Vocabulary(msgspec.Struct):
+    vocab: dict[str, int]
+
+
+class _TokenizerFile(msgspec.Struct):
+    """What is needed of a file of Hugging Face's tokenizers."""
+
+    model: _Vocabulary
+    added_tokens: list[_AddedToken]
+
+
 def _load_claude() -> Encoder | None:
     """Anthropic's vocabulary: the same ids as Hugging Face's tokenizers, in a sixth of the time or less.
 
@@ -319,22 +335,23 @@ def _load_claude() -> Encoder | None:
     folder = tokenizer_folder()
     if folder is None:
         return None
-    table = json.loads((folder / CLAUDE_FILE).read_text("utf-8"))
-    special = {token["content"] for token in table["added_tokens"]}
+    found = msgspec.json.decode(read_regular_file(folder / CLAUDE_FILE), type=_TokenizerFile)
+    special = {token.content for token in found.added_tokens}
     letters = str.maketrans({letter: chr(byte) for letter, byte in _bytes_by_letter().items()})
-    ranks = {
-        token.translate(letters).encode("latin-1"): rank
-        for token, rank in table["model"]["vocab"].items()
-        if token not in special
-    }
-    rank_file = b"".join(b"%b %d\n" % (b2a_base64(token, newline=False), rank) for token, rank in ranks.items())
+
+    def ranks() -> Iterator[tuple[bytes, int]]:
+        for token, rank in found.model.vocab.items():
+            if token not in special:
+                yield token.translate(letters).encode("latin-1"), rank
+
+    rank_file = b"".join(b"%b %d\n" % (b2a_base64(token, newline=False), rank) for token, rank in ranks())
     pattern = _CLAUDE_PATTERN.replace("++", "+")  # splintr has no possessive ones; it finds the same without them
     quick = _tried("claude", lambda: import_module("splintr").Tokenizer.from_bytes(rank_file, pattern, {}), nfkc=True)
     if quick is not None:
         return quick
     import tiktoken
 
-    encoding = tiktoken.Encoding("claude", pat_str=_CLAUDE_PATTERN, mergeable_ranks=ranks, special_tokens={})
+    encoding = tiktoken.Encoding("claude", pat_str=_CLAUDE_PATTERN, mergeable_ranks=dict(ranks()), special_tokens={})
     return PairEncoder(encoding, nfkc=True)
 
 
