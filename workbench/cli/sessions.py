@@ -19,7 +19,6 @@ from workbench.config.text import escaped_json, event_range, print_json, printab
 from workbench.config.variables import known_keys
 from workbench.lab.result_files import ResultFile
 from workbench.log.events import Event, Override, Setting
-from workbench.log.rows import labels_in
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
 from workbench.sources.foreign import harmless_lines, not_applied
@@ -75,9 +74,9 @@ def _import_messages(
         for number, log in enumerate(logs, 1):
             # After the log: its compactions refer to events by their position.
             more = [Setting("model", options.model)] if options.model else []
-            if options.title or not labels_in(log).get("title"):
-                more.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
             with store.create_from(log, *more) as made:  # closed at once: each keeps a file open
+                if options.title or not made.title:
+                    made.append(Setting("title", title if len(logs) == 1 else f"{title}#{number}"))
                 found.append(_described(made))
     return found
 

@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from operator import itemgetter
 
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
@@ -49,6 +48,7 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
     """Append events to a session, with their large texts."""
     [last] = db.execute("SELECT coalesce(max(key), 0) FROM events").fetchone()
     large: list[tuple[int, dict[bytes, bytes]]] = []
+    settings: list[Event] = []
 
     def rows() -> Iterator[tuple[int, int, int, str, str]]:
         for key, (event, line) in enumerate(events, last + 1):
@@ -57,7 +57,9 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
                 row, texts = large_texts.split_large_texts(line)
                 if texts:
                     large.append((key, texts))
-            seq, name, _, _ = event
+            seq, name, _, body = event
+            if type(body) is Setting:
+                settings.append(event)
             yield key, session, seq, name, row
 
     db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
@@ -66,7 +68,7 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
     db.execute(
         "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
     )
-    for column, value in labels_in(map(itemgetter(0), events)).items():
+    for column, value in labels_in(settings).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 
 
