@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain, repeat
@@ -27,8 +27,7 @@ def printable(text: str, most: int | None = None) -> str:
                 start = _shown(" ".join(text[:read].split()))
                 if len(start) > most:  # its last character may depend on the next one
                     return start[:most]
-    line = " ".join(text.split())
-    return (line if line.isascii() and line.isprintable() else _shown(line))[:most]
+    return _shown(" ".join(text.split()))[:most]
 
 
 def printable_lines(text: str) -> list[str]:
@@ -55,6 +54,8 @@ def edited(text: str, typed: str) -> str:
 
 
 def _shown(line: str) -> str:
+    if line.isascii() and line.isprintable():
+        return line
     shown = line if line.isprintable() else "".join(map(_visible, line))
     if JOINER in shown:
         shown = re.sub(JOINER, lambda found: JOINER if _joins(shown, found.start()) else "�", shown)
@@ -166,30 +167,32 @@ def table_lines(
     padded: list[Iterable[str]] = []
     used = 0
     for number, column in enumerate(zip(header, *rows, strict=True)):
-        plain = all(map(str.isascii, column)) and all(map(str.isprintable, column))
-        cells = (
-            column if plain else [cell if cell.isascii() and cell.isprintable() else _shown(cell) for cell in column]
-        )
         is_last = number == len(header) - 1
+        cells: Sequence[str] = column
         if is_last and most:
-            cells = [fit_columns(cell, max(8, most - used)) for cell in cells]
-        if number in right or not is_last:
-            pad = str.rjust if number in right else str.ljust
-            widths = None if plain else {cell: width(cell) for cell in set(cells)}  # most are there many times
-            widest = max(map(len, cells) if widths is None else widths.values())
-            padded.append(map(pad, cells, repeat(widest)) if widths is None else _padded(pad, cells, widest, widths))
-            used += widest + 2
+            cells = [fit_columns(_shown(cell), max(8, most - used)) for cell in column]
+        if is_last and number not in right:
+            padded.append(map(_shown, cells))
         else:
-            padded.append(cells)
+            lines, columns = _padded(cells, str.rjust if number in right else str.ljust)
+            padded.append(lines)
+            used += columns + 2
     return ("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
-def _padded(
-    pad: Callable[[str, int], str], cells: Iterable[str], columns: int, widths: Mapping[str, int]
-) -> Iterator[str]:
-    """Cells that take so many columns each: a character may take two of them, or none."""
-    made = {cell: pad(cell, columns + len(cell) - taken) for cell, taken in widths.items()}
-    return map(made.__getitem__, cells)
+def _padded(cells: Sequence[str], pad: Callable[[str, int], str]) -> tuple[Iterator[str], int]:
+    """The cells of a column, all as wide as the widest, and how wide that is."""
+    whole = "".join(cells)
+    if whole.isascii() and whole.isprintable():
+        columns = max(map(len, cells))
+        return map(pad, cells, repeat(columns)), columns
+    # Cells with other characters are few, or there many times.
+    shown = {cell: _shown(cell) for cell in set(cells) if not (cell.isascii() and cell.isprintable())}
+    widths = {line: width(line) for line in shown.values()}
+    columns = max(chain(widths.values(), (len(cell) for cell in cells if cell not in shown)))
+    # A character may take two columns, or none.
+    made = {cell: pad(line, columns + len(line) - widths[line]) for cell, line in shown.items()}
+    return (made[cell] if cell in made else pad(cell, columns) for cell in cells), columns
 
 
 def without_surrogates(text: str) -> str:
