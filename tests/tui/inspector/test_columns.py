@@ -12,6 +12,7 @@ from tui.inspector.sample import SAMPLE, item
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Edit, State
 from workbench.tui.inspector.columns import (
+    LEAST_SEQ,
     MARKS,
     ROOM_WITH_STATES,
     RowCells,
@@ -33,24 +34,24 @@ def width_of(made: RowCells, gap: int, wide: bool, marked: bool = False) -> int:
     return sum(map(cell_len, columns)) + gap * len(columns) + cell_len(made.why + made.text)
 
 
-@given(texts(), texts(), st.integers(0, 3_000_000), st.booleans(), st.integers(45, 250), st.integers(0, 10**6))
-def test_a_row_is_as_wide_as_the_line(text: str, why: str, tokens: int, edited: bool, width: int, events: int) -> None:
+@given(texts(), texts(), st.integers(0, 3_000_000), st.booleans(), st.integers(45, 250), st.integers(3, 7))
+def test_a_row_is_as_wide_as_the_line(text: str, why: str, tokens: int, edited: bool, width: int, seq: int) -> None:
     edits = (Edit("mask", "masked", 1, 1, why),) if edited else ()
     row = item(1, text, tool=text, tokens=tokens, edits=edits, exact=False)
-    columns = columns_for_width(width, events)
+    columns = columns_for_width(width, seq)
     made = row_cells(row, columns, share_bar(tokens, 1_000, columns.share))
     assert width_of(made, columns.gap, columns.original > 0) == width
     assert all(part.isprintable() or "\u200d" in part for part in made)
 
 
-@given(st.integers(45, 250), st.integers(0, 10**6))
-def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
-    assert cell_len(column_heads(columns_for_width(width, events))) == width
+@given(st.integers(45, 250), st.integers(3, 7))
+def test_the_heads_are_as_wide_as_the_rows(width: int, seq: int) -> None:
+    assert cell_len(column_heads(columns_for_width(width, seq))) == width
 
 
 @pytest.mark.parametrize("state", SIGNS)
 def test_a_state_has_a_letter_and_a_word(state: State) -> None:
-    made = row_cells(item(1, state=state), columns_for_width(80, 10), "")
+    made = row_cells(item(1, state=state), columns_for_width(80, LEAST_SEQ), "")
     assert made.state.rstrip() == f"{SIGNS[state]} {'not sent' if state == 'aside' else state}"
 
 
@@ -61,7 +62,7 @@ def test_a_state_has_a_letter_and_a_word(state: State) -> None:
 def test_in_the_split_states_have_words_from_110_columns_on(
     terminal: int, inside: int, marked: bool, words: bool
 ) -> None:
-    columns = columns_for_width(inside, 999, marked)
+    columns = columns_for_width(inside, LEAST_SEQ, marked)
     made = row_cells(SAMPLE[5], columns, "")
     assert made.state.strip() == ("t truncated" if words else "t"), f"in a terminal of {terminal} columns"
     assert columns.what >= (14 if words else 17)
@@ -69,7 +70,7 @@ def test_in_the_split_states_have_words_from_110_columns_on(
 
 
 def test_a_reason_stands_beside_the_text_and_never_in_its_place() -> None:
-    narrow, middle, wide = (row_cells(SAMPLE[5], columns_for_width(width, 10), "") for width in (80, 105, 200))
+    narrow, middle, wide = (row_cells(SAMPLE[5], columns_for_width(width, LEAST_SEQ), "") for width in (80, 105, 200))
     assert all(made.text.startswith("import sqlite3") for made in (narrow, middle, wide))
     assert narrow.why == "", "the state says that it was cut, and there is no room for more"
     assert middle.why.startswith(" · 5,213 → 800: over the ca")
@@ -78,11 +79,11 @@ def test_a_reason_stands_beside_the_text_and_never_in_its_place() -> None:
 
 
 def test_a_masked_row_shows_what_it_said_and_not_its_marker() -> None:
-    assert row_cells(SAMPLE[6], columns_for_width(200, 10), "").text.startswith("FAILED tests/test_login.py")
+    assert row_cells(SAMPLE[6], columns_for_width(200, LEAST_SEQ), "").text.startswith("FAILED tests/test_login.py")
 
 
 def test_flags_and_marks() -> None:
-    columns = columns_for_width(80, 10)
+    columns = columns_for_width(80, LEAST_SEQ)
     assert row_cells(SAMPLE[2], columns, "").pin == "⚑"
     assert row_cells(SAMPLE[1], columns, "").tokens.strip() == "~10"
     assert row_cells(SAMPLE[4], columns, "").who.strip() == "read_file()"
@@ -98,7 +99,7 @@ def test_the_share_is_drawn_in_eighths(part: int, whole: int, bar: str) -> None:
 
 @given(st.integers(60, 250), st.booleans(), st.sampled_from([None, *MARKS]))
 def test_a_mark_takes_a_column_of_its_own(width: int, wide: bool, mark: Mark | None) -> None:
-    columns = columns_for_width(width, 10, marked=True)
+    columns = columns_for_width(width, LEAST_SEQ, marked=True)
     made = row_cells(SAMPLE[5], columns, " " * columns.share, mark)
     assert width_of(made, columns.gap, columns.original > 0, True) == width
     assert cell_len(column_heads(columns)) == width
@@ -107,7 +108,7 @@ def test_a_mark_takes_a_column_of_its_own(width: int, wide: bool, mark: Mark | N
 
 @given(st.integers(60, 250), texts())
 def test_the_answer_that_comes_in_is_as_wide_as_the_line(width: int, text: str) -> None:
-    columns = columns_for_width(width, 10)
+    columns = columns_for_width(width, LEAST_SEQ)
     for live in (LiveAnswer("1", text=text), LiveAnswer("1", calls=(LiveCall("c", text, text, "writing"),))):
         made = live_cells(live, columns)
         assert width_of(made, columns.gap, columns.original > 0) == width
@@ -115,7 +116,7 @@ def test_the_answer_that_comes_in_is_as_wide_as_the_line(width: int, text: str) 
 
 
 def test_the_head_of_a_group_has_its_sums() -> None:
-    columns = columns_for_width(120, 10)
+    columns = columns_for_width(120, LEAST_SEQ)
     made = head_cells(RowGroup("3", range(12), 500, 2_000), "turn", False, columns, 1_000)
     assert (made.seq.strip(), made.who.strip(), made.tokens.strip()) == ("▾", "turn 3", "500")
     assert (made.original.strip(), made.state.strip(), made.text.strip()) == (
@@ -129,7 +130,7 @@ def test_the_head_of_a_group_has_its_sums() -> None:
 
 def test_what_is_never_sent_says_what_it_is_not_that_it_is_not_sent() -> None:
     row = SAMPLE[3]._replace(edits=(Edit("fold", "aside", 10, 0, "not sent: kept for reading"),))
-    made = row_cells(row, columns_for_width(120, 10), "")
+    made = row_cells(row, columns_for_width(120, LEAST_SEQ), "")
     assert (made.why, made.text.strip()) == ("", "Let me think.")
 
 
@@ -143,26 +144,23 @@ def test_what_is_never_sent_says_what_it_is_not_that_it_is_not_sent() -> None:
 )
 def test_what_is_beside_the_conversation_says_what_it_is(text: str, who: str) -> None:
     row = item(1, text, role=None, kind="aside", state="aside")
-    assert row_cells(row, columns_for_width(120, 10), "").who.strip() == who
+    assert row_cells(row, columns_for_width(120, LEAST_SEQ), "").who.strip() == who
 
 
-@given(st.integers(60, 250), st.integers(0, 9_999), st.booleans())
-def test_what_a_row_says_always_has_room(width: int, events: int, marked: bool) -> None:
-    assert columns_for_width(width, events, marked).what >= ROOM_WITH_STATES
+@given(st.integers(60, 250), st.integers(3, 4), st.booleans())
+def test_what_a_row_says_always_has_room(width: int, seq: int, marked: bool) -> None:
+    assert columns_for_width(width, seq, marked).what >= ROOM_WITH_STATES
 
 
 def test_in_a_narrow_pane_the_bars_go_before_the_words_and_the_sign_of_the_state_stays() -> None:
-    assert [(columns_for_width(width, 10).share, columns_for_width(width, 10).state) for width in (80, 66, 56)] == [
-        (5, 12),
-        (0, 12),
-        (0, 1),
-    ]
-    assert "share" not in column_heads(columns_for_width(66, 10))
-    masked = row_cells(item(1, "said", state="masked"), columns_for_width(56, 10), "")
+    made = [columns_for_width(width, LEAST_SEQ) for width in (80, 66, 56)]
+    assert [(columns.share, columns.state) for columns in made] == [(5, 12), (0, 12), (0, 1)]
+    assert "share" not in column_heads(columns_for_width(66, LEAST_SEQ))
+    masked = row_cells(item(1, "said", state="masked"), columns_for_width(56, LEAST_SEQ), "")
     assert (masked.state, masked.text.rstrip()) == ("m", "said")
 
 
 def test_the_definition_of_a_tool_does_not_look_like_its_result() -> None:
-    columns = columns_for_width(120, 10)
+    columns = columns_for_width(120, LEAST_SEQ)
     made = [row_cells(item(1, slot=slot, tool="run_command"), columns, "").who.strip() for slot in ("tools", "history")]
     assert made == ["tool run_command", "run_command"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.reactive import reactive, var
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 WIDE = 110
 """From this width on, there is a column of original sizes, and columns are wider."""
 BLOCKS = " ▏▎▍▌▋▊▉█"
+LEAST_SEQ = 3
+"""The width of the column of sequence numbers, while they are short."""
 ROOM_WITH_REASONS = 40
 """From this width on, the last column has a reason next to the text."""
 ROOM_WITH_SHARES = 20
@@ -76,11 +79,10 @@ class RowCells(NamedTuple):
     effect: str = ""
 
 
-def columns_for_width(width: int, events: int, marked: bool = False, explained: bool = False) -> Columns:
-    """The columns of a line of `width` cells, for a log of `events` events."""
+def columns_for_width(width: int, seq: int, marked: bool = False, explained: bool = False) -> Columns:
+    """The columns of a line of `width` cells; `seq`: the width of the first one."""
     wide = width >= WIDE
     gap = 2 if wide else 1
-    seq = max(3, len(str(events)))
     who, tokens, share = (18, 9, 10) if wide else (14, 8, 5)
     original = 8 if wide else 0
     state = 12
@@ -229,7 +231,11 @@ def _what(row: Item, columns: Columns) -> tuple[str, str]:
 
 def share_bar(part: int, whole: int, width: int) -> str:
     """A bar in eighths of a cell."""
-    eighths = min(round(max(0, part) * width * 8 / whole), width * 8) if whole > 0 else 0
+    return _bar(min(round(max(0, part) * width * 8 / whole), width * 8) if whole > 0 else 0, width)
+
+
+@cache
+def _bar(eighths: int, width: int) -> str:
     full, rest = divmod(eighths, 8)
     return (BLOCKS[8] * full + (BLOCKS[rest] if rest else "")).ljust(width)
 
@@ -237,18 +243,14 @@ def share_bar(part: int, whole: int, width: int) -> str:
 class ColumnHeads(Widget):
     """The line above the rows, which does not scroll."""
 
-    events_count: var[int] = var(0)
+    seq_width: reactive[int] = reactive(LEAST_SEQ)
     marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
     sort: reactive[Sorting] = reactive("")
     effects: reactive[ItemEffects | None] = reactive(None)
 
-    def watch_events_count(self, old: int, new: int) -> None:
-        if len(str(old)) != len(str(new)):
-            self.refresh()
-
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        columns = columns_for_width(width - 1, self.events_count, bool(self.marks), bool(self.effects))
+        columns = columns_for_width(width - 1, self.seq_width, bool(self.marks), bool(self.effects))
         return Strip([Segment(fit_cells(f" {column_heads(columns, self.sort)}", width), self.rich_style)], width)
 
 

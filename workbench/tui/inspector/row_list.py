@@ -23,7 +23,7 @@ from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.columns import NO_MARKS, ColumnHeads
+from workbench.tui.inspector.columns import LEAST_SEQ, NO_MARKS, ColumnHeads
 from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse_filter
 from workbench.tui.inspector.order import (
     AS_SENT,
@@ -81,7 +81,8 @@ class RowList(Observing, Vertical):
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     effects: var[ItemEffects | None] = var(None)
     """What `explain` found about the request; None: nothing yet."""
-    events_count: var[int] = var(0)
+    seq_width: var[int] = var(LEAST_SEQ)
+    """The width of the column of sequence numbers; it changes seldom, the length of the log with each event."""
     empty: var[str] = var("")
 
     rows = query_one(RowsView)
@@ -105,9 +106,9 @@ class RowList(Observing, Vertical):
         self._match = -1
 
     def compose(self) -> ComposeResult:
-        yield ColumnHeads().data_bind(RowList.events_count, RowList.marks, RowList.sort, RowList.effects)
+        yield ColumnHeads().data_bind(RowList.seq_width, RowList.marks, RowList.sort, RowList.effects)
         yield RowsView(self.session).data_bind(
-            RowList.lines, RowList.events_count, RowList.marks, RowList.effects, RowList.empty
+            RowList.lines, RowList.seq_width, RowList.marks, RowList.effects, RowList.empty
         )
         yield InputLine()
         yield FootLine()
@@ -116,7 +117,7 @@ class RowList(Observing, Vertical):
 
     def watch_shown(self, shown: ContextView | None) -> None:
         """Show a new plan: the plain order at once, any other order a little later."""
-        self.events_count = shown.events if shown else 0
+        self.seq_width = max(LEAST_SEQ, len(str(shown.events))) if shown else LEAST_SEQ
         self._arrange()
 
     def watch_wish(self, old: RowOrder, new: RowOrder) -> None:

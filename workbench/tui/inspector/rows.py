@@ -18,7 +18,15 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.tui.inspector.columns import NO_MARKS, Columns, LineState, ListState, columns_for_width, styled_pieces
+from workbench.tui.inspector.columns import (
+    LEAST_SEQ,
+    NO_MARKS,
+    Columns,
+    LineState,
+    ListState,
+    columns_for_width,
+    styled_pieces,
+)
 from workbench.tui.inspector.order import RowGroup, RowLines, line_near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
@@ -56,8 +64,8 @@ class RowsView(Observing, VirtualList[LineState]):
 
     lines: var[RowLines | None] = var(None)
     live = observed(lambda session: session.unlogged, repaint=False)
-    events_count: var[int] = var(0)
-    """The length of the log; it gives the width of the first column."""
+    seq_width: var[int] = var(LEAST_SEQ)
+    """The width of the first column."""
     marks: reactive[Mapping[str, Mark]] = reactive(NO_MARKS)
     """The changes since the request before, by item id."""
     effects: reactive[ItemEffects | None] = reactive(None)
@@ -80,7 +88,7 @@ class RowsView(Observing, VirtualList[LineState]):
         """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
-        self._laid: tuple[object, Columns] = (None, columns_for_width(0, 0))
+        self._laid: tuple[object, Columns] = (None, columns_for_width(0, LEAST_SEQ))
         self._styles: dict[str, Style] = {}
 
     # Contents
@@ -262,7 +270,7 @@ class RowsView(Observing, VirtualList[LineState]):
     @property
     def _columns(self) -> Columns:
         """The columns, computed once for each width."""
-        key = (self.outer_size, self.events_count, bool(self.marks), bool(self.effects))
+        key = (self.outer_size, self.seq_width, bool(self.marks), bool(self.effects))
         if key != self._laid[0]:
             # Not from the region, which is empty while the pane is hidden: rows may be added meanwhile.
             width = self.outer_size.width - self.gutter.width

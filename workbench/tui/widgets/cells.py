@@ -14,6 +14,8 @@ from workbench.config.text import printable
 
 def fit_cells(text: str, width: int) -> str:
     """Exactly `width` cells: padded with blanks, or cut with an ellipsis."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text.ljust(width)  # as below, in a tenth of the time
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 0 else ""
@@ -45,6 +47,8 @@ def fit_cells_end(text: str, width: int) -> str:
 def short_number(value: int, width: int, column: Iterable[int] = ()) -> str:
     """A number in at most `width` cells: in full, or in thousands or millions. `column`: the other numbers in the
     column, which get the same form if possible."""
+    if not column and len(whole := f"{value:,}") <= width:
+        return whole
     manner = max((_manner(each, width) for each in column), default=0)
     alike = _forms(value)[max(manner, _manner(value, width))]
     return alike if any(sign in "123456789" for sign in alike) else _forms(value)[_manner(value, width)]
