@@ -127,7 +127,8 @@ class InspectorPane(DecidingPane):
         """Put the cursor on the row of an event that is selected in another pane, unless a filter hides it."""
         self.row_list.reveal(seq, whatever=False)
 
-    def watch_detailed(self) -> None:
+    def watch_detailed(self, detailed: bool) -> None:
+        self.row_list.is_followed = detailed
         self.post_message(HintsChanged())
 
     # Changes of the session

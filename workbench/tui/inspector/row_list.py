@@ -97,6 +97,8 @@ class RowList(Observing, Vertical):
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
+        self.is_followed = False
+        """Whether the row under the cursor is shown elsewhere, which has to be told of other lines."""
         self._folded: frozenset[str] = AS_SENT
         self._arranging = False
         self._wanted = Filter()
@@ -130,18 +132,25 @@ class RowList(Observing, Vertical):
         self.update_foot()
 
     def watch_lines(self, lines: RowLines | None) -> None:
-        """Explain an empty list. The line below follows with the message `Moved`."""
+        """Explain an empty list."""
         self.empty = "" if lines is None or len(lines) else _nothing(lines)
         self.sort = lines.wish.sort if lines is not None else ""
 
     def watch_notice(self) -> None:
         self.update_foot()
 
+    def _put(self, lines: RowLines | None) -> None:
+        """Show other lines, and the text that belongs to them."""
+        self.lines = lines
+        self.update_foot()
+        if self.is_followed:
+            self.rows.post_message(RowsView.Moved())
+
     def _arrange(self) -> None:
         if self.shown is None:
-            self.lines = None
+            self._put(None)
         elif self.wish.is_plain:
-            self.lines = rows_in_order(self.shown.plan, self.shown.rest, self.wish, self._folded)
+            self._put(rows_in_order(self.shown.plan, self.shown.rest, self.wish, self._folded))
         elif not self._arranging:
             self._arranging = True
             self._arrange_in_thread()
@@ -155,7 +164,7 @@ class RowList(Observing, Vertical):
                 break
             made = await in_background(self._arranged, shown, wish)
             if made is not None and wish is self.wish:
-                self.lines = made
+                self._put(made)
         self._arranging = False
 
     def _arranged(self, shown: ContextView, wish: RowOrder) -> RowLines | None:
@@ -205,7 +214,7 @@ class RowList(Observing, Vertical):
     def _fold(self, folded: frozenset[str]) -> None:
         self._folded = folded
         if self.lines is not None:
-            self.lines = self.lines.fold(folded)
+            self._put(self.lines.fold(folded))
 
     @on(InputLine.Edited)
     def _typed(self, message: InputLine.Edited) -> None:

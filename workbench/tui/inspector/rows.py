@@ -78,7 +78,8 @@ class RowsView(Observing, VirtualList[LineState]):
 
     @dataclass(eq=False)
     class Moved(Message):
-        """The cursor or the range has changed; `walked`: while the lines stayed the same."""
+        """The cursor or the range has changed; `walked`: the user moved the cursor. With the lines they change without
+        a message, because a session adds lines all the time: see `RowList.is_followed`."""
 
         walked: bool = False
 
@@ -131,7 +132,6 @@ class RowsView(Observing, VirtualList[LineState]):
             self.start = None  # it would contain other rows
         self.set_reactive(RowsView.cursor, self.validate_cursor(place))
         self._resize()
-        self.post_message(self.Moved())
 
     def watch_live(self, old: LiveAnswer | None, new: LiveAnswer | None) -> None:
         if (old is None) != (new is None):
