@@ -65,7 +65,9 @@ class ClaudeCodeReader:
         """By session and parent line: the uuid of the user's message that continues that line, and the number of the
         last event before that message."""
         self._clearable: dict[str, tuple[int, int]] = {}
-        """By call, and by line of an attachment: the events that a micro-compaction clears."""
+        """By line of an attachment, and by call: the events that a micro-compaction clears."""
+        self._results_known = 0
+        """The last event whose result is among them: most conversations have no micro-compaction."""
         self._boundary: dict[str, Any] | None = None
         self._covered = 0
         """The last event before the boundary."""
@@ -230,11 +232,7 @@ class ClaudeCodeReader:
             return
         if self._requests is not None:
             self._requests.add_message("user", "", content)
-        before = self.builder.last
         self._wire.user(content)
-        for seq, body in enumerate(self.builder.bodies[before:], before + 1):
-            if type(body) is ToolResult:
-                self._clearable[body.call_id] = (seq, seq)
 
     def _assistant(self, line: SessionLine, message: SessionMessage) -> None:
         if line.is_error:
@@ -244,7 +242,8 @@ class ClaudeCodeReader:
         reply = message.id or line.uuid or self.builder.next_reply()
         if reply != self._reply:
             self._close()
-            self.builder.cleared(self._survey.edits.get(reply, ProviderEdits()))
+            if self._survey.edits:
+                self.builder.cleared(self._survey.edits.get(reply, ProviderEdits()))
             if self._requests is not None:
                 self._requests.begin_reply(line.request)
             self.builder.says_model(message.model.replace("<synthetic>", ""))
@@ -293,6 +292,10 @@ class ClaudeCodeReader:
         before, saved = number_in(noted, "preTokens"), number_in(noted, "tokensSaved")
         why = f"cleared by {self.builder.name}'s micro-compaction: {before:,} tokens before it, {saved:,} saved"
         named = (*list_in(noted, "compactedToolIds"), *list_in(noted, "clearedAttachmentUUIDs"))
+        first, self._results_known = self._results_known, self.builder.last
+        for seq, body in enumerate(self.builder.bodies[first:], first + 1):
+            if type(body) is ToolResult:
+                self._clearable[body.call_id] = (seq, seq)
         cleared = [self._clearable[name] for name in named if isinstance(name, str) and name in self._clearable]
         for at, span in enumerate(cleared):
             self.builder.add(Override("mask", *span, why, OLD_RESULT, joined=at > 0))

@@ -271,8 +271,8 @@ def anthropic_usage(used: dict[str, Any], model: str, request: int = 0) -> Usage
     """
     cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
     prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
-    kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
-    return usage_report(model, prompt, completion, **kept, request=request)
+    hour = kept_an_hour(used)
+    return usage_report(model, prompt, completion, cached=cached, cache_write=written, cache_hour=hour, request=request)
 
 
 def kept_an_hour(used: dict[str, Any]) -> int:
