@@ -158,18 +158,18 @@ class Conversation(MeasuredUnits):
     def _add_result(self, event: Event, body: ToolResult) -> bool:
         meter, cells, ground, call_id, content = self._meter, self.cells, self.ground, body.call_id, body.content
         why = ground.unpaired.get(event.seq) if ground.unpaired else None
-        at, why = (-1, why) if why else self._pairs.match(call_id, self._in_newest_unit)
-        if at < 0 and event.seq > ground.ordered and call_id in self._late:
-            return False
+        at, why = (-1, why) if why else self._pairs.take(call_id, self._in_newest_unit)
         if at < 0:
+            if event.seq > ground.ordered and call_id in self._late:
+                return False
             self._early.add(call_id)
             self._drop(event, meter.count_content(content), why).tool = body.tool or None
             return True
         call = cells[at]
         newest = len(self.units) - 1
         if call.unit != newest:
+            self._pairs.wait(call_id, at)
             return False
-        self._pairs.settle(call_id, at)
         tool = call.tool
         tokens, exact = meter.text(content) if type(content) is str else meter.count_content(content)
         cell = Cell(event, self.turn, newest, tokens, exact, tool, call.wire_id, at)

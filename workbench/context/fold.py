@@ -140,13 +140,12 @@ class _Buckets:
         self._open = not reply
 
     def _result(self, event: Event, body: ToolResult) -> None:
-        call, why = self._pairs.match(body.call_id, self._is_newest)
+        call, why = self._pairs.take(body.call_id, self._is_newest)
         if call < 0:
             self.unpaired[event.seq] = why
             self._add_unsent(event)
             self._early.append((self._turn, event))
             return
-        self._pairs.settle(body.call_id, call)
         bucket = self._bucket_of[call]
         self.buckets[bucket].append((RESULT, event.seq, event))
         if bucket == self._newest:
@@ -161,11 +160,14 @@ class _Buckets:
         """By call."""
         for turn, event in self._early:
             assert isinstance(event.body, ToolResult)
-            call, _ = self._pairs.match(event.body.call_id, partial(self._is_of, turn))
-            if call >= 0 and self._is_of(turn, call):
-                self._pairs.settle(event.body.call_id, call)
+            call, _ = self._pairs.take(event.body.call_id, partial(self._is_of, turn))
+            if call < 0:
+                continue
+            if self._is_of(turn, call):
                 claimed.append((call, event))
                 del self.unpaired[event.seq]
+            else:
+                self._pairs.wait(event.body.call_id, call)
         moved = {event.seq for _, event in claimed}
         if moved:
             self.buckets = [[each for each in bucket if each[2].seq not in moved] for bucket in self.buckets]

@@ -118,8 +118,8 @@ class Pairs:
         fault = "was used before" if stem == call_id else "is not one that every provider takes"
         return wire, f"the id {call_id!r} {fault}; sent as {wire!r}"
 
-    def match(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
-        """The call that a result belongs to: one in the newest unit if any, else the last that waits.
+    def take(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
+        """The call that a result belongs to: one in the newest unit if any, else the last that waits. It waits no more.
 
         Returns its index, or -1 and the reason.
         """
@@ -127,12 +127,10 @@ class Pairs:
         if waiting is None:
             return -1, f"no call has the id {call_id!r}"
         if len(waiting) == 1:
+            self._open[call_id] = ()
             return waiting[0], ""
         if not waiting:
             return -1, f"a second result for the call {call_id!r}"
-        return next(filter(is_newest, waiting), waiting[-1]), ""
-
-    def settle(self, call_id: str, at: int) -> None:
-        """Note that the call at index `at` has its result."""
-        waiting = self._open[call_id]
-        self._open[call_id] = () if len(waiting) == 1 else tuple(each for each in waiting if each != at)
+        found = next(filter(is_newest, waiting), waiting[-1])
+        self._open[call_id] = tuple(at for at in waiting if at != found)
+        return found, ""

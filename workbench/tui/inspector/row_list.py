@@ -98,7 +98,7 @@ class RowList(Observing, Vertical):
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
         self.is_followed = False
-        """Whether the row under the cursor is shown elsewhere, which has to be told of other lines."""
+        """Whether others show the row under the cursor: they get a message when that is in other lines."""
         self._folded: frozenset[str] = AS_SENT
         self._arranging = False
         self._wanted = Filter()
