@@ -8,6 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from support.drafts import appended, compactor, drafted, says, setup, work
 from support.logs import number
@@ -244,7 +245,7 @@ async def test_a_broken_reply_is_kept_and_marked_and_error_text_never_becomes_pa
 
 
 def _more(events: list[Event]) -> list[Event]:
-    return [event._replace(seq=len(events) + at, id=f"x{at}") for at, event in enumerate(number(work(3)), 1)]
+    return [structs.replace(event, seq=len(events) + at, id=f"x{at}") for at, event in enumerate(number(work(3)), 1)]
 
 
 async def turn(session: Session, url: str, root: Path) -> list[Body]:

@@ -123,13 +123,14 @@ def recorded_session(services: Services, dialect: DialectName) -> str:
 def _changed(source: Source, name: str, headers: dict[str, str], parameters: dict[str, Any]) -> Source:
     """The same log, as somebody wrote it who means harm."""
     events = [
-        event._replace(
+        structs.replace(
+            event,
             body=structs.replace(
                 event.body,
                 model=name,
                 headers=headers,
                 parameters={**event.body.parameters, "model": name, **parameters},
-            )
+            ),
         )
         if isinstance(event.body, Request)
         else event

@@ -133,7 +133,7 @@ def test_each_kind_has_this_line(body: Body, rest: str) -> None:
 def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
     event = decode_event(line)
     assert isinstance(event.body, Unknown)
-    assert event[:3] == (7, "a", 5)
+    assert (event.seq, event.id, event.at) == (7, "a", 5)
     assert encode_event(event) == line
 
 

@@ -340,7 +340,9 @@ def test_a_log_does_not_choose_the_path(services: Services, name: str) -> None:
     session = record(services, "gemini")
     source = services.source(session)
     events = [
-        event._replace(body=structs.replace(event.body, model=name)) if isinstance(event.body, Request) else event
+        structs.replace(event, body=structs.replace(event.body, model=name))
+        if isinstance(event.body, Request)
+        else event
         for event in source.events
     ]
     if name:
@@ -353,7 +355,7 @@ def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) 
     session = record(services, "chat")
     source = services.source(session)
     events = [
-        event._replace(body=structs.replace(event.body, model="cheap", parameters={"model": "dear"}))
+        structs.replace(event, body=structs.replace(event.body, model="cheap", parameters={"model": "dear"}))
         if isinstance(event.body, Request)
         else event
         for event in source.events

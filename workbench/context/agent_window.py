@@ -23,9 +23,10 @@ def as_the_agent_used_it(info: ModelInfo, events: Iterable[Event]) -> ModelInfo:
     largest = compacted = 0
     model = ""
     elsewhere: set[int] = set()
-    for seq, _, _, body in events:
+    for event in events:
+        body = event.body
         if isinstance(body, Request) and body.is_elsewhere:
-            elsewhere.add(seq)
+            elsewhere.add(event.seq)
         elif isinstance(body, Usage) and body.request not in elsewhere:
             model = body.model
             largest = max(largest, body.prompt or 0) if model == info.name else largest

@@ -279,19 +279,17 @@ class PlanItems(Sequence[Item]):
         state, tokens, content, exact = fate_of(cell, view)
         cut = self.cuts.cut_of(cell.unit) if content is not None else None
         edits = self._edits(cell, state, tokens, cut) if self._reasons else ()
-        seq: int | None
-        seq, item_id, _, body = cell.event
-        own = view.overrides.get(seq) if view.overrides else None
+        event = cell.event
+        own = view.overrides.get(event.seq) if view.overrides else None
         pinned = own is not None and own.pinned and state != "excluded"
         if cut is not None:
             state, tokens, content = "dropped", 0, None
         kind, role, read = cell.form
-        original = read(body)
-        if self._places is not None:
-            seq = self._places.get(seq)
+        original = read(event.body)
+        seq = event.seq if self._places is None else self._places.get(event.seq)
         # By position, not by name: the items are very many, and names would make each take three times as long.
         return Item(
-            item_id,
+            event.id,
             seq,
             cell.turn,
             self._slot(cell),

@@ -12,6 +12,8 @@ from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 
+from msgspec import structs
+
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, base_of, synthetic_item
@@ -158,7 +160,7 @@ class Planner:
         """Replace the text of the last compaction; its range and what it keeps are the same."""
         last = self._events[-1]
         assert _same_range(last.body, body), "only a compaction can be reworded"
-        self._events[-1] = self._controls[-1] = last._replace(body=body)
+        self._events[-1] = self._controls[-1] = structs.replace(last, body=body)
         self._in_effect = in_effect(self._controls)
         self._settle()
 

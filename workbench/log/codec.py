@@ -86,7 +86,7 @@ def search_text(body: Body) -> str:
 
 def _plain_line(event: Event) -> str:
     """The line of an event of texts and whole numbers alone, which reads back as it is; empty for others."""
-    seq, name, at, body = event
+    seq, name, at, body = event.seq, event.id, event.at, event.body
     kind = KIND_OF.get(type(body))
     values = msgspec.structs.astuple(body) if kind is not None else ()
     if not values or not _is_plain(type(body), (type(seq), type(name), type(at), *map(type, values))):

@@ -7,7 +7,7 @@ Bodies are pure values. The log assigns identity and order on append.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -356,8 +356,8 @@ Body = (
 )
 
 
-class Event(NamedTuple):
-    """One immutable record of the log. A named tuple, because a long session holds a hundred thousand of them."""
+class Event(Struct, frozen=True, gc=False):
+    """One immutable record of the log. A session may have a hundred thousand: each is small, and has no cycles."""
 
     seq: int
     """Order in the session, from 1, without gaps. The clock never decides the order."""

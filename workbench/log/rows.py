@@ -57,10 +57,9 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
                 row, texts = large_texts.split_large_texts(line)
                 if texts:
                     large.append((key, texts))
-            seq, name, _, body = event
-            if type(body) is Setting:
+            if type(event.body) is Setting:
                 settings.append(event)
-            yield key, session, seq, name, row
+            yield key, session, event.seq, event.id, row
 
     db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
     for key, texts in large:
@@ -75,7 +74,8 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
 def labels_in(events: Iterable[Event]) -> dict[str, str]:
     """The title and the model that settings among the events give; the last one wins."""
     found: dict[str, str] = {}
-    for _, _, _, body in events:
+    for event in events:
+        body = event.body
         if type(body) is Setting and body.key in ("title", "model"):
             found[body.key] = body.value if isinstance(body.value, str) else ""
     return found

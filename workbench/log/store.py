@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
+from msgspec import structs
+
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
@@ -126,7 +128,7 @@ class Store:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now_in_ms()
         with collector_paused():
-            settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
+            settled = [settle_event(event if event.at else structs.replace(event, at=now)) for event in events]
         settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
         return self._add(settled, new_id())
 

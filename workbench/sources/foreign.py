@@ -36,7 +36,7 @@ def harmless_log(events: Iterable[Event]) -> list[Event]:
     found = [*events]
     for at, event in enumerate(found):
         if type(event.body) in (Setting, Compaction):
-            found[at] = event._replace(body=harmless_body(event.body, refused))
+            found[at] = structs.replace(event, body=harmless_body(event.body, refused))
     if refused:
         found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, not_applied(refused)))
     return found
@@ -51,7 +51,7 @@ def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
             yield line
             continue
         body = harmless_body(event.body, refused)
-        yield line if body is event.body else encode_event(event._replace(body=body))
+        yield line if body is event.body else encode_event(structs.replace(event, body=body))
 
 
 def not_applied(refused: Iterable[str]) -> Failure:
