@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from workbench.context.items import Edit
@@ -74,45 +74,64 @@ _BLANKS = " \t\n\r"
 """JSON's white space; Python's `strip` removes more."""
 
 
+_SETTLED = -1
+"""In place of a call: it has its result."""
+
+
 class Pairs:
     """Which calls wait for a result. A careless transcript may reuse ids; on the wire each is unique."""
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[int, ...]] = {}
-        """The waiting calls, by their ids in the log."""
-        self._used: set[str] = set()
-        """The ids on the wire."""
+        self._last: dict[str, int] = {}
+        """By id in the log: the last call that waits."""
+        self._earlier: dict[str, tuple[int, ...]] = {}
+        """Calls with the same id before it that wait as well."""
+        self._made: set[str] = set()
+        """Ids on the wire that are in no call of the log, or in one that was forgotten."""
 
     def copy(self) -> Pairs:
         made = Pairs()
-        made._open, made._used = self._open.copy(), self._used.copy()
+        made._last, made._earlier, made._made = self._last.copy(), self._earlier.copy(), self._made.copy()
         return made
 
     def moved(self, places: Mapping[int, int], ids: Iterable[str]) -> Pairs:
         """The pairs for calls with new indexes; other calls are forgotten."""
         made = Pairs()
-        made._open = {call_id: tuple(places[at] for at in self._open[call_id] if at in places) for call_id in ids}
-        made._used = self._used.copy()
+        for call_id in ids:
+            waiting = [places[at] for at in self._waiting(call_id) if at in places]
+            made._set_waiting(call_id, waiting)
+        made._made = self._made | (self._last.keys() - made._last.keys())
         return made
 
     def wait(self, call_id: str, at: int) -> None:
         """Note that the call at index `at` waits for its result."""
-        self._open[call_id] = (*self._open.get(call_id, ()), at)
+        self._set_waiting(call_id, (*self._waiting(call_id), at))
+
+    def _waiting(self, call_id: str) -> tuple[int, ...]:
+        last = self._last.get(call_id, _SETTLED)
+        return () if last == _SETTLED else (*self._earlier.get(call_id, ()), last)
+
+    def _set_waiting(self, call_id: str, waiting: Sequence[int]) -> None:
+        self._last[call_id] = waiting[-1] if waiting else _SETTLED
+        if len(waiting) > 1:
+            self._earlier[call_id] = (*waiting[:-1],)
+        else:
+            self._earlier.pop(call_id, None)
 
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
-        used = self._used
-        if call_id not in used and ((call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id)):
-            self._open[call_id] = (at,)
-            used.add(call_id)
+        last, made = self._last, self._made
+        is_new = call_id not in last and call_id not in made
+        if is_new and ((call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id)):
+            last[call_id] = at
             return call_id, ""
         self.wait(call_id, at)
         stem = _NOT_ID.sub("_", call_id) or "call"
         wire, number = stem, 1
-        while wire in self._used:
+        while wire in last or wire in made:
             number += 1
             wire = f"{stem}_{number}"
-        self._used.add(wire)
+        made.add(wire)
         if not call_id:
             return wire, f"it has no id; sent as {wire!r}"
         fault = "was used before" if stem == call_id else "is not one that every provider takes"
@@ -123,14 +142,15 @@ class Pairs:
 
         Returns its index, or -1 and the reason.
         """
-        waiting = self._open.get(call_id)
-        if waiting is None:
+        last = self._last.get(call_id)
+        if last is None:
             return -1, f"no call has the id {call_id!r}"
-        if len(waiting) == 1:
-            self._open[call_id] = ()
-            return waiting[0], ""
-        if not waiting:
+        if last == _SETTLED:
             return -1, f"a second result for the call {call_id!r}"
-        found = next(filter(is_newest, waiting), waiting[-1])
-        self._open[call_id] = tuple(at for at in waiting if at != found)
+        if call_id not in self._earlier:
+            self._last[call_id] = _SETTLED
+            return last, ""
+        waiting = self._waiting(call_id)
+        found = next(filter(is_newest, waiting), last)
+        self._set_waiting(call_id, [at for at in waiting if at != found])
         return found, ""
