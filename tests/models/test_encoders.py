@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from support.requirements import requirement
 from workbench.models import encoders, litellm_data, text_pieces
-from workbench.models.tokens import TokenCounter
+from workbench.models.tokens import TokenCount, TokenCounter
 
 OPENAI = ["o200k_base", "cl100k_base"]
 REAL = [*OPENAI, "claude"]
@@ -217,8 +217,8 @@ def test_without_litellm_counts_are_rough_and_say_so(
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setattr(encoders, "tokenizer_folder", lambda: None)
     counter = fresh(tokenizer)
-    assert counter.count("hello world") == (3, False)
-    assert counter.count("é" * 4001) == (2001, False)
+    assert counter.count("hello world") == TokenCount(3, False)
+    assert counter.count("é" * 4001) == TokenCount(2001, False)
     assert not counter.exact
     assert counter.note == f"a quarter of the bytes, because the file of the tokenizer {tokenizer} is missing"
 
@@ -244,14 +244,14 @@ def test_a_users_own_cache_folder_serves_where_litellm_has_no_file(
     shutil.copy(folder / name, tmp_path / name)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(encoders, "tokenizer_folder", lambda: tmp_path / "nothing")
-    assert fresh("cl100k_base").count("hello world") == (2, True)
+    assert fresh("cl100k_base").count("hello world") == TokenCount(2, True)
 
 
 @pytest.mark.parametrize("tokenizer", OPENAI)
 def test_splintr_needs_no_file(loading_anew: None, monkeypatch: pytest.MonkeyPatch, tokenizer: str) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setattr(encoders, "tokenizer_folder", lambda: None)
-    assert fresh(tokenizer).count("hello world") == (2, True)
+    assert fresh(tokenizer).count("hello world") == TokenCount(2, True)
 
 
 def test_litellm_that_is_not_installed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,9 @@ def test_no_definition_is_an_error(definition: Any) -> None:
 
 def test_a_call_costs_its_name_and_its_arguments() -> None:
     name, arguments = "read_file", '{"path": "src/a.py"}'
-    assert count_call(O200K, name, arguments) == (O200K.count(name).tokens + O200K.count(arguments).tokens, True)
+    assert count_call(O200K, name, arguments) == TokenCount(
+        O200K.count(name).tokens + O200K.count(arguments).tokens, True
+    )
 
 
 def test_a_call_is_as_exact_as_its_parts() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.images import image_size, image_tokens
+from workbench.models.tokens import TokenCount
 
 
 def data_url(data: bytes, kind: str = "image/png") -> str:
@@ -106,7 +107,7 @@ def test_the_writing_of_base64_does_not_matter() -> None:
 )
 def test_a_size_that_cannot_be_read_is_none_and_counts_as_1024_square(url: str) -> None:
     assert image_size(url) is None
-    assert image_tokens("gpt-4o", url, "high") == (765, False)
+    assert image_tokens("gpt-4o", url, "high") == TokenCount(765, False)
 
 
 @given(data=st.binary(max_size=200))
@@ -150,7 +151,7 @@ def test_no_bytes_are_an_error(data: bytes) -> None:
     ],
 )
 def test_the_documented_rules(model: str, width: int, height: int, detail: str, tokens: int, exact: bool) -> None:
-    assert image_tokens(model, data_url(png(width, height)), detail) == (tokens, exact)
+    assert image_tokens(model, data_url(png(width, height)), detail) == TokenCount(tokens, exact)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "claude-3-opus", "gemini-2.5-flash", "llava"])

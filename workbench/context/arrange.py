@@ -56,7 +56,6 @@ def synthetic_item(
     item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: TokenCount, stage: str, why: str, turn: int = 0
 ) -> Item:
     """An item without an event."""
-    tokens, exact = count
     return Item(
         id=item_id,
         seq=None,
@@ -66,11 +65,11 @@ def synthetic_item(
         kind=kind,
         tool=None,
         state="sent",
-        tokens=tokens,
-        original_tokens=tokens,
-        exact=exact,
+        tokens=count.tokens,
+        original_tokens=count.tokens,
+        exact=count.exact,
         pinned=False,
-        edits=(Edit(stage, "sent", 0, tokens, why),),
+        edits=(Edit(stage, "sent", 0, count.tokens, why),),
         text=text,
         original=text,
         content=text,

@@ -71,7 +71,7 @@ class Conversation(MeasuredUnits):
         """Add what is not sent, unless it is thinking that is."""
         count = self._meter.text(body.text) if isinstance(body, Reasoning) else _NOTHING
         if not (isinstance(body, Reasoning) and self._meter.sends_thinking and self._add_thinking(event, body)):
-            self._store(Cell(event, self.turn, -1, *count))
+            self._store(Cell(event, self.turn, -1, count.tokens, count.exact))
         return True
 
     def _add_thinking(self, event: Event, body: Reasoning) -> bool:
@@ -85,7 +85,7 @@ class Conversation(MeasuredUnits):
 
     def _drop(self, event: Event, count: TokenCount, why: str) -> Cell:
         """Add a cell that normalise leaves out."""
-        cell = Cell(event, self.turn, -1, *count)
+        cell = Cell(event, self.turn, -1, count.tokens, count.exact)
         cell.fate = why
         self._store(cell)
         return cell
@@ -110,7 +110,8 @@ class Conversation(MeasuredUnits):
         if is_blank(body.content):
             self._drop(event, self._meter.count_content(body.content), normalise.BLANK)
         elif not self.units:
-            cell = Cell(event, 0, -1, *self._meter.count_content(body.content))
+            count = self._meter.count_content(body.content)
+            cell = Cell(event, 0, -1, count.tokens, count.exact)
             self._meter.put_in_chat_form(cell)
             self.preamble.append(cell)
         else:
@@ -171,23 +172,24 @@ class Conversation(MeasuredUnits):
             self._pairs.wait(call_id, at)
             return False
         tool = call.tool
-        tokens, exact = meter.text(content) if type(content) is str else meter.count_content(content)
-        cell = Cell(event, self.turn, newest, tokens, exact, tool, call.wire_id, at)
+        counted = meter.text(content) if type(content) is str else meter.count_content(content)
+        tokens = counted.tokens
+        cell = Cell(event, self.turn, newest, tokens, counted.exact, tool, call.wire_id, at)
         if body.cut is not None:
             cell.agent_cut = body.cut
         call.partner = len(cells)
         if type(content) is not str or not content or content.isspace():
             tokens = meter.normalise_content(cell, normalise.EMPTY_RESULT)
-        around, uncut = meter.result_rules.get(tool) or meter.result_rule(tool)
-        cut = meter.cut_result(cell) if tokens > uncut else None
+        rule = meter.result_rules.get(tool) or meter.result_rule(tool)
+        cut = meter.cut_result(cell) if tokens > rule.uncut else None
         if cut is not None:
             cell.cut, tokens = cut, cut.tokens
         unit = self.units[newest]
         unit.results += 1
-        if event.seq < call.event.seq:
+        if ground.ordered and event.seq < call.event.seq:
             unit.early += 1
             self._late.add(call_id)
-        self._join(unit, cell, tokens, around, True)
+        self._join(unit, cell, tokens, rule.around, True)
         if self._mask.active and event.seq not in ground.cover:
             self._number(cell, len(cells) - 1)
         return True
@@ -195,8 +197,9 @@ class Conversation(MeasuredUnits):
     def _put(self, unit: Unit, event: Event, content: Content, name: str) -> None:
         """Add a message of one cell to the newest unit."""
         meter, begins = self._meter, not unit.cells
-        tokens, exact = meter.text(content) if type(content) is str else meter.count_content(content)
-        cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
+        counted = meter.text(content) if type(content) is str else meter.count_content(content)
+        tokens = counted.tokens
+        cell = Cell(event, self.turn, len(self.units) - 1, tokens, counted.exact)
         if type(content) is not str or not content or content.isspace():
             tokens = meter.normalise_content(cell, normalise.EMPTY_MESSAGE)
         around = meter.framing("message", begins, meter.author(cell)) if name else meter.around_text[begins]

@@ -108,15 +108,15 @@ def tool_definition(text: str) -> dict[str, Any] | None:
 def _slot_item(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
     own = overrides.get(event.seq, NO_DECISION)
     is_tool = body.slot == "tools"
-    tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
+    counted = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
     sent: str | None = body.text
-    note, after = "", tokens
+    note, after = "", counted.tokens
     if is_tool and not (meter.is_record or meter.sends_own_tools):
         definition, note = chat_tool(tool_definition(body.text))
         if note:
             sent = None if definition is None else json.dumps(definition, ensure_ascii=False)
             after = 0 if sent is None else count_tool(meter.counter, sent, meter.style).tokens
-    edits = _edits(own, tokens, after, note, sent is not None)
+    edits = _edits(own, counted.tokens, after, note, sent is not None)
     out = own.excluded or sent is None
     return Item(
         id=event.id,
@@ -128,8 +128,8 @@ def _slot_item(event: Event, body: SlotContent, overrides: Mapping[int, UserDeci
         tool=body.name if is_tool else None,
         state=edits[-1].state if edits else "sent",
         tokens=0 if out else after,
-        original_tokens=tokens,
-        exact=exact,
+        original_tokens=counted.tokens,
+        exact=counted.exact,
         pinned=own.pinned,
         edits=edits,
         text=None if out else sent,

@@ -6,7 +6,6 @@ import json
 import re
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
@@ -68,9 +67,9 @@ class _Calls(dict[tuple[str, str], CallCount]):
         counter, (tool, arguments) = self._counter(), key
         assert counter is not None, "the counter of these calls is gone"
         sent, note = normalise.sound_arguments(arguments)
-        tokens, exact = count_call(counter, tool, sent)
+        count = count_call(counter, tool, sent)
         whole = count_call(counter, tool, arguments).tokens if note else None
-        found = CallCount(tokens, exact, note, sent if note else None, whole)
+        found = CallCount(count.tokens, count.exact, note, sent if note else None, whole)
         if len(self) >= CALLS_REMEMBERED:
             self.clear()
         if len(arguments) < _SHORT:
@@ -104,7 +103,7 @@ def _cutting_rules(policy: Policy, limits: Limits) -> CuttingRules:
     return CuttingRules(fits, cap, resident, past.notice, drop_groups, past.turn_first or not drop_groups)
 
 
-class ResultRule(NamedTuple):
+class ResultRule(Struct, frozen=True, gc=False):
     """What is the same for all results of a tool."""
 
     around: int
@@ -265,15 +264,14 @@ class Meter:
             return None
         kept = text if cut is None else cut.text
         parts = (*([TextPart(kept)] if kept else ()), *others, *([TextPart(note)] if note else ()))
-        tokens, exact = self._result(parts)
-        return TruncatedText(
-            text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
-        )
+        counted = self._result(parts)
+        whys = "; ".join(filter(None, (cut.why if cut else "", why)))
+        return TruncatedText(text_of(parts), counted.tokens, counted.exact, whys, parts)
 
     def kept_part(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""
-        tokens, exact = self.text(text)
-        return TruncatedText(text, tokens, exact, "")
+        count = self.text(text)
+        return TruncatedText(text, count.tokens, count.exact, "")
 
     def set_mask(self, cell: Cell, text: str = "") -> None:
         """Set what a cell costs when it is masked, by our marker or by another text."""
@@ -303,15 +301,19 @@ class Meter:
         cell.note, cell.whole = note, cell.tokens
         if sent != content:
             cell.changed = sent
-        cell.tokens, cell.exact = self.count_content(sent) if cell.role != "tool" else self._result(sent)
+        _set_count(cell, self.count_content(sent) if cell.role != "tool" else self._result(sent))
 
     def _result(self, content: tuple[Part, ...]) -> TokenCount:
         """Count a result's content, with the message for its pictures."""
-        tokens, exact = self.count_content(content)
-        return TokenCount(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
+        count = self.count_content(content)
+        return TokenCount(count.tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), count.exact)
 
     def _fill_in(self, cell: Cell, text: str) -> None:
         """Give an empty cell something to send."""
         cell.changed, cell.whole = text, cell.tokens
-        cell.tokens, cell.exact = self.text(text)
+        _set_count(cell, self.text(text))
         cell.note = f"{normalise.BLANK}; sent as {text!r}"
+
+
+def _set_count(cell: Cell, count: TokenCount) -> None:
+    cell.tokens, cell.exact = count.tokens, count.exact

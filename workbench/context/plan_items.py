@@ -20,6 +20,7 @@ from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import HistoryCut
 from workbench.context.view import View, edits_of, fate_of, is_sent
 from workbench.log.events import text_of
+from workbench.models.tokens import TokenCount
 
 
 class Cuts(Struct, frozen=True, gc=False):
@@ -84,7 +85,7 @@ class PlanItems(Sequence[Item]):
         repairs: Sequence[int],
         repair_count: int,
         open_repairs: tuple[int, ...],
-        no_result: tuple[int, bool],
+        no_result: TokenCount,
     ) -> None:
         self.fixed = fixed
         self.view = view
@@ -326,7 +327,7 @@ class PlanItems(Sequence[Item]):
         if isinstance(what, Item):
             return what
         call = self.view.cells[what]
-        tokens, exact = self._no_result
+        tokens = self._no_result.tokens
         edits = [normalise.repair_edit(call.wire_id, tokens)]
         state = fate_of(call, self.view)[0]
         if is_sent(call, self.view):
@@ -350,7 +351,7 @@ class PlanItems(Sequence[Item]):
             state=state,
             tokens=tokens if sent else 0,
             original_tokens=tokens,
-            exact=exact,
+            exact=self._no_result.exact,
             pinned=False,
             edits=tuple(edits),
             text=sent,

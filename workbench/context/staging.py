@@ -56,7 +56,9 @@ def _after_stage(conversation: Conversation, name: str, meter: Meter, model: str
     view = conversation.view()
     sent = dict(_sent_items(conversation, view))
     items = tuple(sent.values())
-    decisions = _decisions(name, stage, StageInput(items, meter.limits.window, model, lambda text: meter.text(text)[0]))
+    decisions = _decisions(
+        name, stage, StageInput(items, meter.limits.window, model, lambda text: meter.text(text).tokens)
+    )
     problem = broken_rule(decisions, items)
     if problem:
         _report(name, problem)

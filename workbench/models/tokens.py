@@ -10,8 +10,10 @@ from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from weakref import ref
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
@@ -47,7 +49,7 @@ _NOTES = {
 }
 
 
-class TokenCount(NamedTuple):
+class TokenCount(Struct, frozen=True, gc=False):
     """A number of tokens, and whether it is exact."""
 
     tokens: int

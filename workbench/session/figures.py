@@ -61,10 +61,10 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     """The tokens that a message would add, with the files that it mentions, and the tokens that are left then."""
     if not text.strip():
         return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens, free=plan.budget.free)
-    tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
-    more = tokens + round(MESSAGE * setup.counter.framing)
+    count = setup.counter.count(text_of(with_files(text, Path.cwd())))
+    more = count.tokens + round(MESSAGE * setup.counter.framing)
     room = plan.limits.capacity - plan.totals.tokens - more
-    return DraftCost(tokens, plan.size + more, room, exact, plan.budget.free - more)
+    return DraftCost(count.tokens, plan.size + more, room, count.exact, plan.budget.free - more)
 
 
 def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView | None) -> Rows:

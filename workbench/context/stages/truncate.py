@@ -116,7 +116,7 @@ def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCount
             count = counter.joined(text, end, middle, start)
         if count.tokens <= cap:
             why = f"over the cap of {cap:,} tokens; kept {part}: {kept:,} of {tokens:,} tokens"
-            return TruncatedText(text[:end] + middle + text[start:], *count, why)
+            return TruncatedText(text[:end] + middle + text[start:], count.tokens, count.exact, why)
         room -= max(1, count.tokens - cap)
     return _marker_alone(marker(0), tokens, f"cap of {cap:,} tokens", counter, lambda t: counter.count(t).tokens <= cap)
 
