@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from itertools import chain
+
+from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from support.logs import logs, number, policies
 from support.talk import COUNTER, ROOMY, named_turns
@@ -14,7 +17,18 @@ from workbench.context.fold import Preconditions
 from workbench.context.measure import Meter
 from workbench.context.policy import Policy
 from workbench.context.view import fate_of
-from workbench.log.events import Body, Compaction, Event, KeptEvent, Reasoning, ToolCall, ToolResult, UserMessage
+from workbench.log.events import (
+    AgentCut,
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    KeptEvent,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 
 
 def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Conversation, bool]:
@@ -46,6 +60,49 @@ def seen(made: Conversation) -> object:
         made.original_tokens,
         made.repairs,
     )
+
+
+AGENT_CUT = AgentCut("truncated", "claude-code", "9 lines left out")
+IDS = st.sampled_from(["a", "b", "a_2", "é", ""])
+REPLIES = st.sampled_from(["", "r1", "r2"])
+WORDS = st.sampled_from(["", " ", "short", "long enough for a policy that keeps little of a result; " * 40])
+CALLS = st.builds(
+    ToolCall, IDS, st.sampled_from(["", "ls"]), st.sampled_from(["{}", '{"path": "a.py"}', "[1]"]), REPLIES
+)
+RESULTS = st.builds(ToolResult, IDS, WORDS, cut=st.sampled_from([None, AGENT_CUT]))
+
+
+def pair(call: ToolCall, result: ToolResult) -> list[Body]:
+    """A call and its result."""
+    return [call, structs.replace(result, call_id=call.call_id)]
+
+
+STEPS = st.one_of(
+    st.builds(pair, CALLS, RESULTS),
+    st.lists(CALLS | RESULTS, max_size=2),
+    st.just([UserMessage("go on")]),
+    REPLIES.map(lambda reply: [AssistantMessage("I look.", reply)]),
+    REPLIES.map(lambda reply: [Reasoning("hm", reply)]),
+)
+
+
+@given(st.lists(STEPS, max_size=12), policies())
+@example([[ToolCall("a", "ls", "[1]"), ToolResult("a", "x")]], Policy("plain"))
+@example([[ToolCall("a", "ls", "{}"), ToolCall("b", "ls", "{}"), ToolResult("b", "x")]], Policy("plain"))
+@example([[AssistantMessage("I look.", "r1"), ToolCall("a", "ls", "{}", "r1"), ToolResult("a", "x")]], Policy("plain"))
+@example([[ToolResult("a", "early"), ToolCall("a", "ls", "{}", "r1"), ToolResult("a", "x")]], Policy("plain"))
+def test_a_call_and_its_result_together_are_what_they_are_one_by_one(steps: list[list[Body]], policy: Policy) -> None:
+    meter, events = Meter(policy, ROOMY, COUNTER, "", "openai"), number([*chain.from_iterable(steps)])
+    together = Conversation(meter, Preconditions())
+    with together.measured_once():
+        placed = together.add_events(events)
+    apart, all_placed = built(meter, Preconditions(), events)
+    assert placed == all_placed
+    if placed:
+        assert seen(together) == seen(apart)
+        assert list(map(structs.asdict, together.cells)) == list(map(structs.asdict, apart.cells))
+        assert list(map(structs.asdict, together.units)) == list(map(structs.asdict, apart.units))
+        assert (together.last_group, together.begins_with_user) == (apart.last_group, apart.begins_with_user)
 
 
 @given(logs(), policies(), st.data())

@@ -82,15 +82,19 @@ class MeasuredUnits:
 
     def _open(self, reply: str | None, turn: int) -> Unit:
         """Begin a new unit. The one before is complete: missing results will not come."""
-        unit, units = Unit(turn, reply), self.units
-        number = len(units)
+        unit, number = Unit(turn, reply), len(self.units)
+        self._begin(unit, number)
+        self.sums.add_unit(number)
+        return unit
+
+    def _begin(self, unit: Unit, number: int) -> None:
+        """Add a unit, which gets this number. Its cost is not in the sums yet."""
+        units = self.units
         units.append(unit)
         if not number:
-            self.begins_with_user = turn > 0
+            self.begins_with_user = unit.turn > 0
         elif (last := units[number - 1]).calls != last.results:
             self._repair(last)
-        self.sums.open_unit(number)
-        return unit
 
     def _repair(self, unit: Unit) -> None:
         """Give each call of the last unit without a result a synthetic one."""

@@ -66,20 +66,19 @@ class RunningSums:
         """The sums of some of the units, in order, by the numbers that they get."""
         made = RunningSums()
         for number, new in numbers.items():
-            made.open_unit(new)
             if number in self._apart:
+                made.add_unit(new)
                 made._apart[new] = self._apart[number]
             else:
                 cost, framing, messages = self.cost_of(number)
-                made.add_cost(new, cost - framing, framing, messages)
+                made.add_unit(new, cost - framing, framing, messages)
         return made
 
-    def open_unit(self, number: int) -> None:
-        """Add a unit, which gets this number and costs nothing yet."""
-        cost, framing, messages = self.cost, self.framing, self.messages
-        cost.append(cost[number])
-        framing.append(framing[number])
-        messages.append(messages[number])
+    def add_unit(self, number: int, tokens: int = 0, framing: int = 0, messages: int = 0) -> None:
+        """Add a unit, which gets this number, with its cost so far."""
+        self.cost.append(self.cost[number] + tokens + framing)
+        self.framing.append(self.framing[number] + framing)
+        self.messages.append(self.messages[number] + messages)
 
     def add_cost(self, number: int, tokens: int, framing: int, messages: int) -> None:
         """Add a cost to the newest unit, which has this number and is not kept apart."""

@@ -74,6 +74,11 @@ _BLANKS = " \t\n\r"
 """JSON's white space; Python's `strip` removes more."""
 
 
+def _is_id(call_id: str) -> bool:
+    """Whether every provider takes this id."""
+    return (call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id) is not None
+
+
 _SETTLED = -1
 """In place of a call: it has its result."""
 
@@ -121,8 +126,7 @@ class Pairs:
     def call(self, call_id: str, at: int) -> tuple[str, str]:
         """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
         last, made = self._last, self._made
-        is_new = call_id not in last and call_id not in made
-        if is_new and ((call_id.isidentifier() and call_id.isascii()) or _ID.fullmatch(call_id)):
+        if call_id not in last and call_id not in made and _is_id(call_id):
             last[call_id] = at
             return call_id, ""
         self.wait(call_id, at)
@@ -136,6 +140,13 @@ class Pairs:
             return wire, f"it has no id; sent as {wire!r}"
         fault = "was used before" if stem == call_id else "is not one that every provider takes"
         return wire, f"the id {call_id!r} {fault}; sent as {wire!r}"
+
+    def add_settled(self, call_id: str) -> bool:
+        """Note a call that has its result already; False if it must not have this id on the wire."""
+        if call_id in self._last or call_id in self._made or not _is_id(call_id):
+            return False
+        self._last[call_id] = _SETTLED
+        return True
 
     def take(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
         """The call that a result belongs to: one in the newest unit if any, else the last that waits. It waits no more.
