@@ -134,7 +134,7 @@ class PlanItems(Sequence[Item]):
     def dropped_groups(self) -> int:
         """How many iteration groups of the current turn are left out because room is short."""
         cells, view, cuts = self.view.cells, self.view, self.cuts
-        if not (view.cover or view.overrides):  # without exceptions, every unit has something to send
+        if not (view.cover or view.overrides or cuts.held):  # without exceptions, every unit has something to send
             return max(0, cuts.groups.first - cuts.behind)
         dropped = (self._units[unit].cells for unit in range(cuts.behind, cuts.groups.first) if unit not in cuts.held)
         return sum(any(at < view.length and is_sent(cells[at], view) for at in group) for group in dropped)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.stages.groups import cut_groups
-from workbench.log.events import AssistantMessage, Override, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Compaction, KeptEvent, Override, ToolCall, ToolResult, UserMessage
 
 POLICY = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
 
@@ -62,6 +62,15 @@ def test_a_pinned_group_stays() -> None:
     made = planned(log, POLICY, Limits(2_200, "option", 0, 0))
     assert states(results(made)) == ["sent", "dropped", "dropped", "sent"]
     assert made.verdict.fits
+
+
+def test_a_group_that_a_compaction_kept_whole_is_not_counted_as_dropped() -> None:
+    """The compaction replaces nothing: without exceptions among the events, groups were counted by their numbers."""
+    kept = (KeptEvent(2), KeptEvent(3))
+    log = [UserMessage("go"), *iterations([words(1_000)] * 4), Compaction(2, 3, "what happened", kept)]
+    made = planned(log, POLICY, Limits(2_300, "option", 0, 0))
+    assert states(results(made)) == ["sent", "dropped", "dropped", "sent"]
+    assert made.items.dropped_groups == 2
 
 
 def test_nothing_is_dropped_where_the_policy_does_not_say_so() -> None:
