@@ -9,6 +9,9 @@ from workbench.log.events import Body, Compaction, Event, Request, Usage
 from workbench.models.catalogue import ModelInfo
 from workbench.models.windows import window_seen
 
+_TELLING = {Request, Usage, Compaction}
+"""What shows a window: a few of many events."""
+
 
 def compacted_at(body: Body) -> int:
     """The size at which an agent compacted by itself; 0 if it did not, or did not record it."""
@@ -25,6 +28,8 @@ def as_the_agent_used_it(info: ModelInfo, events: Iterable[Event]) -> ModelInfo:
     elsewhere: set[int] = set()
     for event in events:
         body = event.body
+        if type(body) not in _TELLING:
+            continue
         if isinstance(body, Request) and body.is_elsewhere:
             elsewhere.add(event.seq)
         elif isinstance(body, Usage) and body.request not in elsewhere:

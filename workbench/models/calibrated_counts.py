@@ -8,6 +8,18 @@ from workbench.models.families import tokenizer_factor
 from workbench.models.tokens import TokenCount, TokenCounter, counter_for
 
 
+class _Scaled(dict[int, TokenCount]):
+    """Counts times a factor, by the count. There are few: texts with as many tokens share one."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self._factor = factor
+
+    def __missing__(self, tokens: int) -> TokenCount:
+        found = self[tokens] = TokenCount(round(tokens * self._factor), False)
+        return found
+
+
 class CalibratedCounter(TokenCounter):
     """Another counter's counts, times a factor: an estimate of the provider's own tokenizer."""
 
@@ -16,16 +28,18 @@ class CalibratedCounter(TokenCounter):
         self.plain = plain
         """The counter without the factor."""
         self._factor = factor
+        self._scaled = _Scaled(factor)
         self.framing = framing
 
     def count(self, text: str) -> TokenCount:
         """How many tokens the text has, approximately."""
-        return self._scaled(self.plain.count(text))
+        return self._scaled[self.plain.count(text).tokens]
 
     @property
     def quick_count(self) -> Callable[[str], TokenCount]:
-        """The same as `count`."""
-        return self.count
+        """Counts as `count` does, through fewer functions."""
+        plain, scaled = self.plain.quick_count, self._scaled
+        return lambda text: scaled[plain(text).tokens]
 
     def apart(self) -> TokenCounter:
         """A counter with its own memory, without the factor."""
@@ -33,7 +47,7 @@ class CalibratedCounter(TokenCounter):
 
     def known_count(self, text: str) -> TokenCount | None:
         found = self.plain.known_count(text)
-        return None if found is None else self._scaled(found)
+        return None if found is None else self._scaled[found.tokens]
 
     def head(self, text: str, max_tokens: int) -> int:
         """How many characters from the start fit."""
@@ -45,7 +59,7 @@ class CalibratedCounter(TokenCounter):
 
     def joined(self, text: str, end: int, middle: str, start: int) -> TokenCount:
         """The count of two ends of a text with something between them."""
-        return self._scaled(self.plain.joined(text, end, middle, start))
+        return self._scaled[self.plain.joined(text, end, middle, start).tokens]
 
     def spans(self, text: str) -> list[str]:
         """The tokens of the tokenizer that is used instead: the model's own are unknown."""
@@ -54,9 +68,6 @@ class CalibratedCounter(TokenCounter):
     def flush(self) -> None:
         """Write the new counts to the store."""
         self.plain.flush()
-
-    def _scaled(self, count: TokenCount) -> TokenCount:
-        return TokenCount(round(count.tokens * self._factor), False)
 
 
 def calibrated_counter(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
