@@ -52,6 +52,8 @@ def store_texts(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes,
 
 def restore_line(db: sqlite3.Connection, row: str) -> str:
     """The line as it was before `split_large_texts`."""
+    if _MARK not in row:
+        return row
 
     def stored(digest: str) -> str:
         found = db.execute("SELECT text FROM texts WHERE hash = ?", (bytes.fromhex(digest),)).fetchone()

@@ -91,9 +91,10 @@ def stored_lines(db: sqlite3.Connection, session: int, after: int, upto: int) ->
         if db.execute("SELECT 1 FROM sessions WHERE key = ?", (session,)).fetchone() is not None:
             raise damaged(what)
         raise StoreError(f"{what}; it was deleted meanwhile")
-    for row in rows:
-        expect(row, str)
-    return [large_texts.restore_line(db, data) for (data,) in rows]
+    lines = [line for (line,) in rows]
+    if not {str}.issuperset(map(type, lines)):
+        expect(tuple(lines), *[str] * len(lines))
+    return [large_texts.restore_line(db, line) for line in lines]
 
 
 def events_of(lines: Iterable[str]) -> list[Event]:
