@@ -140,7 +140,7 @@ class _Buckets:
         self._open = not reply
 
     def _result(self, event: Event, body: ToolResult) -> None:
-        call, why = self._pairs.take(body.call_id, self._is_newest)
+        call, why = self._pairs.take_call(body.call_id, self._is_newest)
         if call < 0:
             self.unpaired[event.seq] = why
             self._add_unsent(event)
@@ -160,7 +160,7 @@ class _Buckets:
         """By call."""
         for turn, event in self._early:
             assert isinstance(event.body, ToolResult)
-            call, _ = self._pairs.take(event.body.call_id, partial(self._is_of, turn))
+            call, _ = self._pairs.take_call(event.body.call_id, partial(self._is_of, turn))
             if call < 0:
                 continue
             if self._is_of(turn, call):

@@ -203,7 +203,7 @@ class GrowingConversation(MeasuredUnits):
     def _add_result(self, event: Event, body: ToolResult) -> bool:
         meter, cells, ground, call_id, content = self._meter, self.cells, self.ground, body.call_id, body.content
         why = ground.unpaired.get(event.seq) if ground.unpaired else None
-        at, why = (-1, why) if why else self._pairs.take(call_id, self._in_newest_unit)
+        at, why = (-1, why) if why else self._pairs.take_call(call_id, self._in_newest_unit)
         if at < 0:
             if event.seq > ground.ordered and call_id in self._late:
                 return False

@@ -148,7 +148,7 @@ class Pairs:
         self._last[call_id] = _SETTLED
         return True
 
-    def take(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
+    def take_call(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
         """The call that a result belongs to: one in the newest unit if any, else the last that waits. It waits no more.
 
         Returns its index, or -1 and the reason.
