@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 
 from workbench.config.folders import WorkFolder
@@ -44,8 +44,8 @@ def insert_session(
     return made.lastrowid
 
 
-def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
-    """Append events to a session, with their large texts."""
+def insert_events(db: sqlite3.Connection, session: int, events: Iterable[Settled]) -> None:
+    """Append events to a session, with their large texts. They are asked for one by one, and not kept."""
     [last] = db.execute("SELECT coalesce(max(key), 0) FROM events").fetchone()
     large: list[tuple[int, dict[bytes, bytes]]] = []
     settings: list[Event] = []
@@ -61,12 +61,10 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
                 settings.append(event)
             yield key, session, event.seq, event.id, row
 
-    db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows())
+    added = db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows()).rowcount
     for key, texts in large:
         large_texts.store_texts(db, key, texts.items())
-    db.execute(
-        "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
-    )
+    db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (added, now_in_ms(), session))
     for column, value in labels_in(settings).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 

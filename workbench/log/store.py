@@ -6,6 +6,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
@@ -127,10 +128,10 @@ class Store:
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now_in_ms()
+        dated = (event if event.at else structs.replace(event, at=now) for event in events)
+        new = (Event(seq, new_id(), now, body) for seq, body in enumerate(more, len(events) + 1))
         with collector_paused():
-            settled = [settle_event(event if event.at else structs.replace(event, at=now)) for event in events]
-        settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
-        return self._add(settled, new_id())
+            return self._add(map(settle_event, chain(dated, new)), new_id())
 
     def session(self, ref: str, *, write: bool = True) -> Session:
         """A session by its id, by the beginning of its id, or by its title.
@@ -283,7 +284,7 @@ class Store:
 
     def _add(
         self,
-        settled: Sequence[rows.Settled],
+        settled: Iterable[rows.Settled],
         name: str,
         origin: tuple[str, int] | None = None,
         folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
