@@ -68,7 +68,7 @@ def restore_line(db: sqlite3.Connection, row: str) -> str:
 
 def fill_references(row: str, text_of: Callable[[str], str]) -> str:
     """A row with its references resolved; `text_of` gives the JSON string for a hash."""
-    return _REFERENCE.sub(lambda match: text_of(match[1]), row) if _MARK in row else row
+    return _REFERENCE.sub(lambda match: text_of(match[1]), row)
 
 
 def hashes_of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
