@@ -19,6 +19,7 @@ from workbench.session import opening
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
 from workbench.sources.options import Options
+from workbench.sources.recorded import EARLIER
 from workbench.sources.request_plans import RequestPlans
 from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
@@ -106,10 +107,8 @@ async def test_a_plan_of_a_file_is_not_shown_after_it_was_read_again(
         assert "Why does the login test fail? Look at one file." in texts(on)
 
 
-async def test_walking_back_seldom_begins_at_the_start_of_the_log(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ref = as_file(tmp_path, run(40))
+def log_begun(monkeypatch: pytest.MonkeyPatch) -> list[RequestPlans]:
+    """Grows by one each time that requests are planned from the start of a log."""
     begun: list[RequestPlans] = []
     walk_to = RequestPlans._walk_to
 
@@ -120,10 +119,32 @@ async def test_walking_back_seldom_begins_at_the_start_of_the_log(
             begun.append(plans)
         return found
 
+    monkeypatch.setattr(RequestPlans, "_walk_to", counted)
+    return begun
+
+
+async def test_an_opened_file_is_planned_once_for_its_newest_requests(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = as_file(tmp_path, run(40))
+    begun = log_begun(monkeypatch)
     async with opened(services, ref) as on:
-        monkeypatch.setattr(RequestPlans, "_walk_to", counted)
+        await on.settled()
+        recorded = await on.ask(lambda open_now: open_now.recorded)
+        assert recorded is not None
+        await walk_back(on, EARLIER)
+        assert sum(plans is recorded._plans for plans in begun) == 1
+
+
+async def test_walking_back_seldom_begins_at_the_start_of_the_log(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = as_file(tmp_path, run(40))
+    begun = log_begun(monkeypatch)
+    async with opened(services, ref) as on:
+        begun.clear()
         walked = await walk_back(on, 24)
-        assert 0 < len(begun) <= 24 // 8 + 1
+        assert 0 < len(begun) <= 24 // 8
         recorded = await on.ask(lambda open_now: open_now.recorded)
     assert recorded is not None
     afresh = recorded.with_model("")

@@ -16,6 +16,9 @@ from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.catalogue import Catalogue
 from workbench.models.known_costs import CostSource, known_part, request_cost
 
+_COUNTED = frozenset((UserMessage, Compaction, Revert, Request, Usage))
+"""What changes the account."""
+
 
 class LedgerRow(NamedTuple):
     seq: int
@@ -168,6 +171,8 @@ class Ledger:
 
     def add_event(self, event: Event) -> LedgerRow | None:
         """Add one event; return the new row if it was a request."""
+        if type(event.body) not in _COUNTED:
+            return None  # nearly all
         match event.body:
             case UserMessage():
                 self._turn += 1
@@ -179,8 +184,6 @@ class Ledger:
                 self._elsewhere.add(event.seq)
             case Usage() as usage:
                 return self._add_usage(event.seq, event.at, usage)
-            case _:
-                pass
         return None
 
     @property

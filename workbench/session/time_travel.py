@@ -143,7 +143,9 @@ class TimeTravel:
         """Whether the log would be gone through from its start, now and at the next step back."""
         if opened.recorded is None or place - 1 in plans:
             return False
-        return opened.view == "recorded" or place + 1 in plans  # another policy's plans take longer on the way
+        if opened.view == "recorded":
+            return not opened.recorded.is_remembered(place)
+        return place + 1 in plans  # another policy's plans take longer on the way
 
     def _planned_in_order(self, opened: OpenSession, places: Sequence[int]) -> dict[int, ContextPlan]:
         """The plans of requests, of which only the last was asked for: others that cannot be planned are left out."""

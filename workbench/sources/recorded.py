@@ -249,11 +249,15 @@ class RecordedSession:
             if self.holds_contents(self.marks[at]):
                 self._plans.keep_request(self.marks[at])
 
+    def is_remembered(self, at: int) -> bool:
+        """Whether a request can be planned without going through the log again."""
+        return self._plans.is_kept(self.marks[at])
+
     @cached_property
     def _shown_first(self) -> range:
-        """The newest request, with which a screen begins, and the one before, which it is compared with."""
+        """The newest request, with which a screen begins, and those before it, to which a user may step back."""
         newest = self.newest
-        return range(0) if newest is None else range(max(0, newest - 1), newest + 1)
+        return range(0) if newest is None else range(max(0, newest - 1 - EARLIER), newest + 1)
 
     def planner(self, setup: Setup, *, live: bool) -> Planner:
         """A planner of the whole log. If it counts and cuts as the record does, nothing is counted again."""

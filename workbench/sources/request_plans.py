@@ -79,6 +79,10 @@ class RequestPlans:
         if not mark.exact and (walk is None or walk.can_reach(mark.upto)):
             self._kept[mark.model, mark.upto] = self._outline(mark)
 
+    def is_kept(self, mark: RequestMark) -> bool:
+        """Whether the request is remembered."""
+        return (mark.model, mark.upto) in self._kept
+
     def planner(self, mark: RequestMark) -> Planner:
         """The planner of a request that is not in the log in full, for copies of it."""
         return self._walk_to(mark).planner(mark.upto)
@@ -200,13 +204,13 @@ class _Walk:
 
 def names_of(event: Event) -> tuple[str, ...]:
     """The ids that link other events to this one: its call, and its reply."""
-    match event.body:
-        case ToolCall(call_id=name, reply=reply):
-            return (f"call {name}", f"reply {reply}")
-        case ToolResult(call_id=name):
-            return (f"call {name}",)
-        case AssistantMessage(reply=reply) if reply:
-            return (f"reply {reply}",)
+    body = event.body
+    if isinstance(body, ToolCall):  # quicker than a pattern, for all events of a log
+        return (f"call {body.call_id}", f"reply {body.reply}")
+    if isinstance(body, ToolResult):
+        return (f"call {body.call_id}",)
+    if isinstance(body, AssistantMessage) and body.reply:
+        return (f"reply {body.reply}",)
     return ()
 
 

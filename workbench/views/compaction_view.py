@@ -32,10 +32,12 @@ from workbench.log.events import (
     Event,
     Failure,
     Override,
+    Reasoning,
     Request,
     Revert,
     Setting,
     ToolCall,
+    ToolResult,
     Usage,
     UserMessage,
 )
@@ -103,6 +105,8 @@ class LogFigures:
                     self._attempted = False
                 else:
                     self._last_message = event
+            case ToolResult() | Reasoning():
+                pass  # they are many, so they are here and not at the end
             case Request(is_elsewhere=True):
                 self._elsewhere.add(event.seq)
             case Usage(request=request) if request in self._elsewhere:

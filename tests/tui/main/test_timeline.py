@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from workbench.log.events import Hold
 from workbench.sources.requests import RequestMark
-from workbench.tui.main.timeline import CLEARED, MADE, SIGNS, UNDONE, column_of, time_columns
+from workbench.tui.main.timeline import CLEARED, MADE, SIGNS, UNDONE, column_of, squeezed, time_columns
 
 
 def requests(count: int) -> list[RequestMark]:
@@ -17,7 +17,7 @@ def requests(count: int) -> list[RequestMark]:
 
 
 def test_each_request_has_a_column_and_compactions_stand_where_they_were_made() -> None:
-    columns = time_columns(requests(5), [(15, MADE), (35, UNDONE), (99, MADE)], 80)
+    columns = time_columns(requests(5), [(15, MADE), (35, UNDONE), (99, MADE)])
     assert [column.mark or column.size for column in columns] == [100, 101, MADE, 102, 103, UNDONE, 104, MADE, 0]
     assert [column.place for column in columns if not column.mark] == [0, 1, 2, 3, 4, 5]
 
@@ -27,7 +27,7 @@ def sized(*sizes: int, **changes: Any) -> list[RequestMark]:
 
 
 def signs(marks: list[RequestMark], changes: list[tuple[int, str]]) -> list[str]:
-    return [column.mark or str(column.size) for column in time_columns(marks, changes, 80)]
+    return [column.mark or str(column.size) for column in time_columns(marks, changes)]
 
 
 def test_results_that_were_cleared_have_a_mark_whether_an_event_says_so_or_only_the_sizes() -> None:
@@ -43,10 +43,10 @@ def test_what_was_asked_and_not_sent_is_marked_and_compared_with_nothing() -> No
     first, answered, replaced, instead, last = sized(90, 900, 800, 95, 100)
     answered = answered._replace(hold=Hold(1, "every", "every", 5, "answered"))
     instead = instead._replace(instead_of=replaced.seq)
-    columns = time_columns([first, answered, replaced, instead, last], [], 80)
+    columns = time_columns([first, answered, replaced, instead, last], [])
     assert [column.sent for column in columns] == [True, False, False, True, True, True]
     assert [column.mark for column in columns] == [""] * 6, "nothing was taken out"
-    few = time_columns([answered, replaced, instead, last, last], [], 3)
+    few = squeezed(time_columns([answered, replaced, instead, last, last], []), 3)
     assert [column.sent for column in few] == [False, True, True]
 
 
@@ -57,7 +57,7 @@ COMPACTIONS = st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from(SIGNS)),
 def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
     count: int, compactions: list[tuple[int, str]], width: int
 ) -> None:
-    columns = time_columns(requests(count), compactions, width)
+    columns = squeezed(time_columns(requests(count), compactions), width)
     whole = count + len(compactions) + 1
     assert len(columns) == min(whole, width)
     assert [column.place for column in columns] == sorted(column.place for column in columns)
@@ -71,7 +71,7 @@ def test_whatever_the_width_no_compaction_is_lost_and_the_order_is_kept(
 
 @given(st.integers(1, 400), COMPACTIONS, st.integers(1, 200))
 def test_every_request_is_found_in_a_column(count: int, compactions: list[tuple[int, str]], width: int) -> None:
-    columns = time_columns(requests(count), compactions, width)
+    columns = squeezed(time_columns(requests(count), compactions), width)
     last = -1
     for place in range(count + 1):
         at = column_of(columns, place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from textual import events
@@ -57,11 +58,10 @@ class TimeColumn(NamedTuple):
     """Whether any of its requests reached the model."""
 
 
-def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], width: int) -> list[TimeColumn]:
-    """At most `width` columns, from the first request to the next one.
+def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]]) -> list[TimeColumn]:
+    """The columns from the first request to the next one.
 
-    `changes`: events that changed the requests after them, each with its sign. If there are more columns than cells,
-    several are merged: a compaction is never lost, and the largest size counts.
+    `changes`: events that changed the requests after them, each with its sign.
     """
     found: list[TimeColumn] = []
     waiting = sorted(changes)
@@ -79,9 +79,7 @@ def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, s
         found.append(TimeColumn(place, "", mark.tokens, is_side, is_sent))
     found += [TimeColumn(len(requests), sign) for _, sign in waiting]
     found.append(TimeColumn(len(requests)))
-    if len(found) <= width or width < 1:
-        return found
-    return list(_squeezed(found, width))
+    return found
 
 
 def _is_smaller(before: RequestMark, after: RequestMark) -> bool:
@@ -90,14 +88,21 @@ def _is_smaller(before: RequestMark, after: RequestMark) -> bool:
     return is_less and before.model == after.model and (before.reported is None) == (after.reported is None)
 
 
-def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
-    for at in range(width):
-        several = found[at * len(found) // width : (at + 1) * len(found) // width]
-        mark = min((one.mark for one in several if one.mark), key=SIGNS.index, default="")
-        sizes = [one for one in several if not one.mark]
-        side_only = bool(sizes) and all(one.side_only for one in sizes)
-        sent = not sizes or any(one.sent for one in sizes)
-        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), side_only, sent)
+def squeezed(found: Sequence[TimeColumn], width: int) -> Sequence[TimeColumn]:
+    """At most `width` columns: if there are more, several are merged. A compaction is never lost, and the largest size
+    counts."""
+    if len(found) <= width or width < 1:
+        return found
+    ends = [at * len(found) // width for at in range(width + 1)]
+    return [_merged(found[start:end]) for start, end in pairwise(ends)]
+
+
+def _merged(several: Sequence[TimeColumn]) -> TimeColumn:
+    mark = min((one.mark for one in several if one.mark), key=SIGNS.index, default="")
+    sizes = [one for one in several if not one.mark]
+    side_only = bool(sizes) and all(one.side_only for one in sizes)
+    sent = not sizes or any(one.sent for one in sizes)
+    return TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), side_only, sent)
 
 
 def column_of(columns: Sequence[TimeColumn], place: int) -> int:
@@ -137,9 +142,11 @@ class Timeline(Observing, Widget, can_focus=True):
     class SearchWanted(Message):
         """Search the rows of the selected request."""
 
-    _made_from: tuple[list[RequestMark], list[tuple[int, str]], int] | None = None
+    _made_from: tuple[list[RequestMark], list[tuple[int, str]]] | None = None
     """What the columns were made from."""
     _made: Sequence[TimeColumn] = ()
+    _squeezed: tuple[Sequence[TimeColumn], int, Sequence[TimeColumn]] = ((), 0, ())
+    """Columns, a width, and the columns merged to that width."""
 
     def watch_shown(self, shown: ContextView | None) -> None:
         """Show the timeline once there are requests."""
@@ -152,10 +159,13 @@ class Timeline(Observing, Widget, can_focus=True):
         assert self.shown is not None
         view = self.compaction
         changes = [] if view is None else [*all_compactions(view.history), *((seq, CLEARED) for seq in view.cleared)]
-        made_from = ([*self.shown.requests], changes, self.content_size.width - label.cell_length)
+        made_from = ([*self.shown.requests], changes)
         if made_from != self._made_from:
             self._made_from, self._made = made_from, time_columns(*made_from)
-        return self._made
+        width = self.content_size.width - label.cell_length
+        if self._squeezed[0] is not self._made or self._squeezed[1] != width:
+            self._squeezed = (self._made, width, squeezed(self._made, width))
+        return self._squeezed[2]
 
     def _label(self) -> Content:
         assert self.shown is not None
