@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from traces.format_samples import LINES, SAMPLES, written
 from workbench import traces
@@ -162,7 +165,9 @@ def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() ->
     [
         ("2026-11-15T10:00:00Z", 1_794_736_800_000),
         ("2026-11-15T11:00:00.250+01:00", 1_794_736_800_250),
+        ("2038-01-22T05:06:18.009Z", 2_147_749_578_009),
         (1_794_736_800, 1_794_736_800_000),
+        (2_147_749_578.009, 2_147_749_578_009),
         (1_794_736_800.5, 1_794_736_800_500),
         (1_794_736_800_000, 1_794_736_800_000),
         (1_794_736_800_000_000, 1_794_736_800_000),
@@ -175,3 +180,10 @@ def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() ->
 )
 def test_times_are_read_as_transcripts_write_them(written: object, read: int) -> None:
     assert epoch_milliseconds(written) == read
+
+
+@given(st.integers(1_000_000_000_000, 4_000_000_000_000), st.sampled_from([UTC, timezone(timedelta(hours=-7))]))
+def test_times_are_read_to_the_millisecond(at: int, zone: tzinfo) -> None:
+    moment = datetime.fromtimestamp(at // 1000, zone).replace(microsecond=at % 1000 * 1000)
+    assert epoch_milliseconds(moment.isoformat()) == at
+    assert epoch_milliseconds(at / 1000) == at

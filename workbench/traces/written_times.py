@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
+
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def epoch_milliseconds(value: Any) -> int:
@@ -13,10 +15,11 @@ def epoch_milliseconds(value: Any) -> int:
             found = datetime.fromisoformat(value.strip())
         except ValueError:
             return 0
-        at = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - _START
+        at = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000  # exact, unlike `timestamp()`
         return at if at > 0 else 0
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e20:
         return 0
     while value >= 1e14:  # microseconds and nanoseconds
         value /= 1000
-    return int(value if value >= 1e11 else value * 1000)
+    return int(value) if value >= 1e11 else round(value * 1000)
