@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from workbench.log.events import AgentCut
 from workbench.traces.agent_cuts import AGENT_CUTS
@@ -17,6 +17,8 @@ _END = 2_000
 """Characters at the end of a text that are searched for a note."""
 IN_MESSAGES: Final = frozenset({"SWE-agent", "mini-swe-agent"})
 """Agents that send results of tools as user messages."""
+_GROUP_NAME = re.compile(r"\(\?P<\w+>")
+_NEVER: Final = "(?!)"
 _IN_JSON: Final = frozenset({"Codex", "Cline"})
 """Agents that write results of tools into JSON, in some versions."""
 
@@ -27,10 +29,10 @@ def cut_in(agent: str, text: str, tool: str = "", arguments: str = "") -> AgentC
     `tool`, `arguments`: the call that the text is the result of.
     """
     known = _finders(agent)
-    if not known or not text:
+    if not known.all or not text:
         return None
     for each_text in (text, *_inside_json(text)) if agent in _IN_JSON else (text,):
-        for words, find in known:
+        for words, find in known.all if known.may_begin(each_text) else known.elsewhere:
             fits = not words.tools or tool in words.tools
             if fits and (found := find(each_text)) is not None and not _was_asked(words, arguments):
                 return AgentCut(words.state, agent, *_size_words(found))
@@ -63,10 +65,31 @@ def _inside_json(text: str) -> Iterator[str]:
         yield from filter(None, (text_in(each, key) for key in ("output", "result")))
 
 
+Finder = Callable[[str], re.Match[str] | None]
+
+
+class _Finders(NamedTuple):
+    """The functions that find the cuts of an agent."""
+
+    all: list[tuple[CutWords, Finder]]
+    elsewhere: list[tuple[CutWords, Finder]]
+    """Those whose words need not be at the start of a text."""
+    may_begin: Finder
+    """Finds whether a text may begin with the words of the others: one search for all of them."""
+
+
 @cache
-def _finders(agent: str) -> list[tuple[CutWords, Callable[[str], re.Match[str] | None]]]:
-    """The kinds of cuts that an agent makes, each with the function that finds it in a text."""
-    return [(words, _finder(words)) for words in AGENT_CUTS.get(agent, ())]
+def _finders(agent: str) -> _Finders:
+    """How the cuts of an agent are found."""
+    known = AGENT_CUTS.get(agent, ())
+    # A pattern that names one of its groups again cannot be a part of another.
+    first = [words for words in known if words.place in ("start", "whole") and "(?P=" not in words.pattern]
+    begin = "|".join(_GROUP_NAME.sub("(?:", f"(?:{words.pattern})") for words in first)
+    return _Finders(
+        [(words, _finder(words)) for words in known],
+        [(words, _finder(words)) for words in known if words not in first],
+        re.compile(begin or _NEVER, re.DOTALL).match,
+    )
 
 
 def _finder(known: CutWords) -> Callable[[str], re.Match[str] | None]:

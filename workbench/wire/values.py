@@ -112,6 +112,8 @@ def part_of(value: Any) -> Part:
     if not isinstance(value, dict):
         return other_part(value)
     kind, image, source = value.get("type"), value.get("image_url"), value.get("source")
+    if kind in _TEXTS and isinstance(value.get("text"), str):
+        return TextPart(without_surrogates(value["text"]))
     if kind == "image_url" and isinstance(image, str):
         return ImagePart(without_surrogates(image))
     if kind == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
@@ -125,8 +127,6 @@ def part_of(value: Any) -> Part:
         return ImagePart(without_surrogates(value["image"]), without_surrogates(str(value.get("detail") or "auto")))
     if kind == "image" and isinstance(value.get("data"), str):
         return ImagePart(without_surrogates(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
-    if isinstance(value.get("text"), str) and kind in _TEXTS:
-        return TextPart(without_surrogates(value["text"]))
     return other_part(value)
 
 
