@@ -1,7 +1,8 @@
 """Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target.
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
-the machine. Where peer or yardstick moved too much, or the target lies between the rounds, there is no verdict.
+the machine. A figure is known as well as its peer or yardstick stands still: where that moved too much, where the target
+lies between the rounds, or is closer to them than half of the movement, there is no verdict.
 """
 
 from __future__ import annotations
@@ -114,8 +115,13 @@ class Row:
         """Why there is no verdict on the target; empty: there is one."""
         if self.moved > STEADY:
             return f"yardstick moved {self.moved:.0%}"
-        if self.target is not None and self.middle is not None and self.middle[0] < self.target.limit < self.middle[1]:
+        if self.target is None or self.middle is None:
+            return ""
+        (low, high), limit, either_way = self.middle, self.target.limit, self.moved / 2
+        if low < limit < high:
             return "rounds on both sides"
+        if low * (1 - either_way) < limit < high * (1 + either_way):
+            return f"close, and yardstick moved {self.moved:.0%}"
         return ""
 
     @property

@@ -109,8 +109,17 @@ def test_where_the_yardstick_moved_there_is_no_verdict() -> None:
     assert suite.cells(in_units("a", moving, "ours", 3))[-1] == "unsure: yardstick moved 34%"
 
 
+@pytest.mark.parametrize(("limit", "ok"), [(1.85, False), (1.95, None), (2.05, None), (2.15, True)])
+def test_a_target_that_is_closer_than_the_yardstick_moved_gets_no_verdict(limit: float, ok: bool | None) -> None:
+    ours, unit = [1.8, 2.0, 2.2], [0.9, 1.0, 1.1]  # it moved by 10 %: always 2 units, give or take 5 %
+    row = in_units("a", Rounds({"ours": ours, "unit": unit}, "unit"), "ours", limit)
+    assert row.ok is ok
+    if ok is None:
+        assert row.why_unsure == "close, and yardstick moved 10%"
+
+
 @pytest.mark.parametrize(
-    ("limit", "ok"), [(1.3, False), (1.39, False), (1.45, None), (1.55, None), (1.61, True), (1.9, True)]
+    ("limit", "ok"), [(1.2, False), (1.29, False), (1.45, None), (1.55, None), (1.71, True), (1.9, True)]
 )
 def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | None) -> None:
     found = Rounds({"ours": [1.0, 1.4, 1.5, 1.6, 9.0], "unit": [1.0] * 5}, "unit")
