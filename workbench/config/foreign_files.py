@@ -21,7 +21,7 @@ Place = str | os.PathLike[str]
 
 SMALL = 16 * 1024 * 1024
 """Bytes; the limit for files that people write: settings, policies, prompts, themes, scripts."""
-_CHUNK = 1024 * 1024
+_CHUNK = 128 * 1024
 _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):  # no system has all of them
     _FLAGS |= getattr(os, _name, 0)

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from io import BytesIO
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
@@ -309,13 +309,16 @@ def _value_of(text: str, at: int, key: str) -> int:
 
 
 def _lines(text: Lines) -> Iterator[Lines]:
-    """Line by line, because all lines together are as large as the text.
+    """Line by line, because all lines together are as large as the text. Lines of bytes keep their line feed.
 
     Only line feeds end a line of JSON; str.splitlines would also split at characters that a string may contain.
     """
+    return BytesIO(text) if isinstance(text, bytes) else _lines_of_text(text)
+
+
+def _lines_of_text(text: str) -> Iterator[str]:
     at = 0
-    find = partial(text.find, "\n") if isinstance(text, str) else partial(text.find, b"\n")
-    while (end := find(at)) >= 0:
+    while (end := text.find("\n", at)) >= 0:
         yield text[at:end]
         at = end + 1
     yield text[at:]
