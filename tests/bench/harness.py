@@ -1,8 +1,8 @@
 """Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target.
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
-the machine. A figure is known as well as its peer or yardstick stands still: where that moved too much, where the target
-lies between the rounds, or is closer to them than half of the movement, there is no verdict.
+the machine. A figure is known as well as its peer or yardstick stands still: where that moved too much, where the
+target lies between the rounds, or is closer to them than half of the movement, there is no verdict.
 """
 
 from __future__ import annotations

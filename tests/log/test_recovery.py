@@ -17,10 +17,10 @@ from workbench.config.folders import WorkFolder
 from workbench.log.drafts import Draft
 from workbench.log.errors import StoreError
 from workbench.log.events import AssistantMessage, Body, Event, Failure, ToolResult, UserMessage
+from workbench.log.pages import OLDER, PAGE
 from workbench.log.recovery import LOST_TEXT, RecoveredSession, recover_store
 from workbench.log.store import Store
 
-PAGE = 4096
 SESSIONS: dict[str, list[Body]] = {
     "one": [UserMessage("hello"), AssistantMessage("hi 測試 🙂")],
     "many": [UserMessage(f"message {at} " * 20) for at in range(120)],
@@ -28,10 +28,14 @@ SESSIONS: dict[str, list[Body]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of three sessions, one of them made by a fork."""
+@pytest.fixture(scope="module", params=[PAGE, OLDER])
+def sound(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A store of three sessions, one of them made by a fork; with pages as they are today, and as they were."""
     path = tmp_path_factory.mktemp("sound") / "workbench.db"
+    if request.param == OLDER:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA page_size = {OLDER}")
+            db.execute("PRAGMA journal_mode = WAL")
     with Store.open(path) as store:
         for name, bodies in SESSIONS.items():
             store.create(bodies, id=name, title=f"title of {name}", folder=WorkFolder("/w", "main")).close()
@@ -78,12 +82,22 @@ def test_in_place_of_a_lost_first_event_stands_that_it_is_lost(tmp_path: Path) -
     assert left == second
 
 
+def page_size(data: bytes) -> int:
+    return int.from_bytes(data[16:18], "big")
+
+
+def test_a_new_store_has_larger_pages_than_older_ones(sound: Path, tmp_path: Path) -> None:
+    recovered(sound, tmp_path)
+    assert page_size((tmp_path / "new" / "workbench.db").read_bytes()) == PAGE
+
+
 def header(data: bytes) -> bytes:
     return random.Random(1).randbytes(100) + data[100:]
 
 
 def first_page(data: bytes) -> bytes:
-    return b"\xaa" * PAGE + data[PAGE:]
+    size = page_size(data)
+    return b"\xaa" * size + data[size:]
 
 
 def half(data: bytes) -> bytes:
@@ -95,8 +109,9 @@ def middle_of_a_page(data: bytes) -> bytes:
 
 
 def every_fifth_page(data: bytes) -> bytes:
-    pages = [data[at : at + PAGE] for at in range(0, len(data), PAGE)]
-    return b"".join(b"\xff" * PAGE if at % 5 == 3 else page for at, page in enumerate(pages))
+    size = page_size(data)
+    pages = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(b"\xff" * size if at % 5 == 3 else page for at, page in enumerate(pages))
 
 
 @pytest.mark.parametrize("harm", [header, first_page, half, middle_of_a_page, every_fifth_page])

@@ -15,6 +15,7 @@ from workbench.config.database_files import hold_database_file
 from workbench.config.writing import make_private_file
 from workbench.log import migrations
 from workbench.log.errors import RECOVER, StoreError
+from workbench.log.pages import PAGE
 from workbench.log.replacement import finish_replacement
 
 BUSY_SECONDS: Final = 30
@@ -68,6 +69,7 @@ class Database:
 
     def _prepare(self) -> None:
         """Create the file and its tables."""
+        self._db.execute(f"PRAGMA page_size = {PAGE}")  # of a new file
         _use_write_ahead_log(self._db)
         self._db.execute(_DURABLE)
         self._db.execute("PRAGMA foreign_keys = ON")

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MAGIC: Final = b"SQLite format 3\0"
-PAGE: Final = 4096
-"""Bytes of a page if the file does not say it any more; SQLite's default."""
+PAGE: Final = 8192
+"""Bytes of a page in a new file: many rows are longer than a few hundred bytes, and few fit into SQLite's default."""
+OLDER: Final = 4096
+"""The same in files that Workbench 0.2 made: that default."""
 _LEAF: Final = 13
 _WAL_MAGIC: Final = (0x377F0682, 0x377F0683)
 _INTEGERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
@@ -33,11 +35,13 @@ class PageRow(NamedTuple):
 class Pages:
     """The pages of a file, updated from its write-ahead log."""
 
-    def __init__(self, file: Data, log: Data) -> None:
+    def __init__(self, file: Data, log: Data, guess: int = PAGE) -> None:
+        """`guess`: the bytes of a page if neither file nor log says it any more."""
         head = bytes(file[:100])
         self._sound = head.startswith(MAGIC) and _is_size(_page_size(head))
         newer = _committed(log)
-        self.size = _page_size(head) if self._sound else newer.size or PAGE
+        self.size = _page_size(head) if self._sound else newer.size or guess
+        self.is_guessed = not self._sound and not newer.size
         self._usable = self.size - (head[20] if self._sound else 0)
         self._file = file
         self._newer = newer.pages if newer.size == self.size else {}
@@ -102,6 +106,14 @@ class Pages:
             yield bytes(page[4 : 4 + min(length, self._usable - 4)])
             length -= self._usable - 4
             number = int.from_bytes(page[:4], "big")
+
+
+def most_readable(file: Data, log: Data) -> Pages:
+    """The pages of a file. If their size is not known, it is the one with which more rows can be read."""
+    found = Pages(file, log)
+    if not found.is_guessed:
+        return found
+    return max(found, Pages(file, log, OLDER), key=lambda pages: sum(1 for _ in pages.rows()))
 
 
 class _Newer(NamedTuple):

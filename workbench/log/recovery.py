@@ -22,7 +22,7 @@ from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Failure
 from workbench.log.ids import new_id
-from workbench.log.pages import PageRow, Pages
+from workbench.log.pages import PageRow, most_readable
 from workbench.log.rows import Settled, labels_in
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
@@ -58,7 +58,7 @@ def recover_store(damaged: Path, target: Path) -> list[RecoveredSession]:
     """Make a new store from what can be read. Returns its sessions, oldest first."""
     sessions: dict[int, _Found] = {}
     texts: dict[str, str] = {}
-    for row in Pages(_content(damaged), _content(damaged.with_name(damaged.name + "-wal"))).rows():
+    for row in most_readable(_content(damaged), _content(damaged.with_name(damaged.name + "-wal"))).rows():
         _sort_row(row, sessions, texts)
     made = []
     with Store.open(target) as store:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from itertools import chain, repeat
+from functools import cache
+from itertools import chain, islice, repeat
+from typing import Final
 
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
@@ -17,6 +19,10 @@ from workbench.log.ids import new_id
 
 Settled = tuple[Event, str]
 """An event and its canonical line."""
+
+
+_TOGETHER: Final = 50
+"""Events that one statement inserts: each alone, they take half as long again."""
 
 
 def now_in_ms() -> int:
@@ -61,12 +67,21 @@ def insert_events(db: sqlite3.Connection, session: int, events: Iterable[Settled
                 settings.append(event)
             yield key, session, event.seq, event.id, row
 
-    added = db.executemany("INSERT INTO events(key, session, seq, id, data) VALUES(?, ?, ?, ?, ?)", rows()).rowcount
+    left, added = rows(), 0
+    while several := [*islice(left, _TOGETHER)]:
+        db.execute(_insertion(len(several)), [*chain.from_iterable(several)])
+        added += len(several)
     for key, texts in large:
         large_texts.store_texts(db, key, texts.items())
     db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (added, now_in_ms(), session))
     for column, value in labels_in(settings).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
+
+
+@cache
+def _insertion(count: int) -> str:
+    """The statement that inserts so many events."""
+    return f"INSERT INTO events(key, session, seq, id, data) VALUES {', '.join(['(?, ?, ?, ?, ?)'] * count)}"
 
 
 def labels_in(events: Iterable[Event]) -> dict[str, str]:
