@@ -95,8 +95,10 @@ def run(scale: Scale) -> Iterator[Row]:
     name = f"{scale.transcripts} transcripts"
     gained, possible = found.ratio("one", "two"), found[SPINNING.name]
     target, moved = Target("at least", SCALING), found.moved(SPINNING.name)
+    low, high = found.middle("one", "two")
+    middle = (low / possible, high / possible)
     gain = f"{name}, gained by two processes"
-    yield Row(gain, gained, "times", possible, SPINNING.name, gained / possible, target, moved)
+    yield Row(gain, gained, "times", possible, SPINNING.name, gained / possible, target, moved, middle)
     yield beside(f"{name}, Dask on two processes", found, "dask", "two", "two processes", at_most=1.3)
     yield absolute("two processes, until they are ready", median(starts["two"]))
     yield absolute("Dask on two processes, until they are ready", median(starts["dask"]))

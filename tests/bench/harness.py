@@ -62,7 +62,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(
-    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=60, idle=5.0, repeats=3, slow_repeats=2
+    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=2
 )
 TINY = Scale(
     60,
