@@ -48,6 +48,14 @@ class Cluster:
                 assert not limit.is_over
                 time.sleep(0.05)
 
+    def wait_for_orders(self, many: int) -> None:
+        """Until a worker has so many orders, the one that it works on included."""
+        limit = WaitLimit()
+        with import_optional("distributed", "a test", "cluster").Client(self.address) as client:
+            while max(map(len, client.processing().values())) < many:
+                assert not limit.is_over
+                time.sleep(0.05)
+
     def _started(
         self, *words: str, environment: dict[str, str] | None = None, folder: Path | None = None
     ) -> subprocess.Popen[bytes]:

@@ -100,7 +100,7 @@ def test_a_file_elsewhere_is_replayed_again_when_it_has_changed(
 def answered(answer: Any, many: int = 2) -> list[Future[TaskOutcome]]:
     """What those hear who wait for a parcel of orders, to which a worker answers so."""
     workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
-    workers._owners = {}
+    workers._owners, workers._workers, workers._stamp = {}, frozenset(), None
     orders = [clusters._Order(Future[TaskOutcome](), f"near {number}", b"") for number in range(many)]
     workers._answer(orders, answer)
     return [order.future for order in orders]

@@ -151,6 +151,38 @@ def test_three_workers_give_the_result_of_one_machine_or_a_line_for_what_is_wron
     assert partial["sources"] == json.loads(on_one_machine.out)["sources"][:2]
 
 
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
+def test_what_a_worker_without_the_files_could_not_read_is_read_by_another(tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    for number in range(3):
+        (here / f"{number}.json").write_text(talk(number))
+    paths = [f"/proc/self/cwd/{number}.json" for number in (0, 1, 2, 99)]  # each process looks in its own folder
+    cluster = Cluster(here, 1)
+    with held_file("3.json", talk(3)) as first, held_file("4.json", talk(4)) as second:
+        try:
+            without_files = cluster.start_worker(folder=elsewhere)
+            cluster.wait_for_workers(2)
+            call = [sys.executable, "-m", "workbench", "lab", first.address, second.address, *paths, "--json"]
+            process = subprocess.Popen([*call, "--cluster", cluster.address], cwd=here, stdout=subprocess.PIPE)
+            reader = first.next_reader().pid
+            second.next_reader()
+            held, free = (second, first) if reader == without_files.pid else (first, second)
+            free.let_go()  # the one without the files goes on alone
+            cluster.wait_for_orders(1 + len(paths))
+            held.let_go()
+            found = json.loads(process.communicate(timeout=GIVE_UP)[0])
+        finally:
+            cluster.close()
+    assert process.returncode == 0
+    assert [each["source"] for each in found["sources"]] == [first.address, second.address, *paths[:3]]
+    [missing] = found["failed"]
+    assert missing["source"] == paths[3]
+    assert missing["error"].endswith(", and neither could 1 other worker")
+
+
 def test_the_same_code_has_the_same_stamp_and_a_difference_is_named() -> None:
     here = own_stamp()
     assert stamp_difference(here) == ""

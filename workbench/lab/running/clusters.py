@@ -24,6 +24,7 @@ import msgspec
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.optional_packages import import_optional, is_installed
+from workbench.config.text import counted
 from workbench.lab.running.code_stamp import CodeStamp, StrangeWorker, own_stamp, stamp_difference
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.processes import copied_from, interrupts_delayed, process_context
@@ -40,6 +41,10 @@ PAUSE: Final = 0.02
 """Seconds in which orders are collected before they are sent."""
 SHARES: Final = 8
 """Each worker gets at least this many parcels, if there are enough orders, so that all finish together."""
+MOST_TRIES: Final = 3
+"""How many workers try to read a source: one that lacks the files fails fast, and so would get most of the orders."""
+WATCH: Final = 1.0
+"""Seconds until it is checked that a worker that an order waits for still runs."""
 MOST_ORDERS: Final = 8
 """The most orders in a parcel. Dask needs some milliseconds per parcel, as long as a short transcript takes."""
 
@@ -51,6 +56,8 @@ class _Order(NamedTuple):
     """What the function reads, a source: a worker that has read it before is preferred."""
     packed: bytes
     """The function and its arguments."""
+    tried: tuple[str, ...] = ()
+    """The workers that could not read the source."""
 
 
 _QUIET: Final = {
@@ -83,6 +90,8 @@ class DaskWorkers:
             self._refuse_strangers(address, self._stamp)
         self._lock = Lock()
         self._waiting: list[_Order] = []
+        self._workers: frozenset[str] = frozenset()
+        """The addresses of the workers when orders were sent last."""
         self._owners: dict[str, str] = {}
         """By `near`: the address of the worker that read it last."""
 
@@ -116,10 +125,9 @@ class DaskWorkers:
     def _send(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        workers = 1
         with suppress(Exception):  # a lost connection: each parcel fails with the same error
-            workers = len(self._client.nthreads()) or 1
-        size = min(max(1, len(waiting) // (SHARES * workers)), MOST_ORDERS)
+            self._workers = frozenset(self._client.nthreads())
+        size = min(max(1, len(waiting) // (SHARES * max(1, len(self._workers)))), MOST_ORDERS)
         by_owner: dict[str, list[_Order]] = {}
         for order in waiting:
             by_owner.setdefault(self._owners.get(order.near, ""), []).append(order)
@@ -128,15 +136,23 @@ class DaskWorkers:
                 self._send_parcel(orders[at : at + size], owner)
 
     def _send_parcel(self, parcel: list[_Order], owner: str = "") -> None:
+        """`owner`: the worker that should get it, if it still runs."""
         wish: dict[str, Any] = {"workers": owner, "allow_other_workers": True} if owner else {}
+        self._submit(parcel, wish)
+
+    def _submit(self, parcel: list[_Order], wish: dict[str, Any]) -> Future[tuple[str, list[bytes]]] | None:
+        """Send orders to workers as wished; None if there is no connection any more."""
         try:
             executor = self._client.get_executor(pure=False, **wish)
-            theirs = executor.submit(_run_parcel, [order.packed for order in parcel], self._stamp)
+            theirs: Future[tuple[str, list[bytes]]] = executor.submit(
+                _run_parcel, [order.packed for order in parcel], self._stamp
+            )
         except Exception as error:  # a lost connection
             for order in parcel:
                 order.future.set_exception(error)
-        else:
-            theirs.add_done_callback(partial(self._set_outcomes, parcel))
+            return None
+        theirs.add_done_callback(partial(self._set_outcomes, parcel))
+        return theirs
 
     def _set_outcomes(self, parcel: list[_Order], theirs: Future[tuple[str, list[bytes]]]) -> None:
         if theirs.cancelled():
@@ -163,12 +179,46 @@ class DaskWorkers:
             owner, answers = "", []
             for order in parcel:
                 order.future.set_exception(_bad_answer(error))
-        self._owners.update((order.near, owner) for order in parcel if owner)
         for order, packed in zip(parcel, answers, strict=False):
             try:
-                order.future.set_result(unpack_outcome(packed))
+                outcome = unpack_outcome(packed)
             except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors as well
                 order.future.set_exception(_bad_answer(error))
+                continue
+            if outcome.error and not outcome.is_other:
+                self._try_elsewhere(order._replace(tried=(*order.tried, owner)), outcome)
+            else:
+                self._owners[order.near] = owner
+                order.future.set_result(outcome)
+
+    def _try_elsewhere(self, order: _Order, outcome: TaskOutcome) -> None:
+        """Let another worker read a source; if there is none, the outcome of the last one counts."""
+        others = self._workers.difference(order.tried)
+        if not others or len(order.tried) == MOST_TRIES or self._stamp is None:
+            before = len(order.tried) - 1
+            also = f", and neither could {counted(before, 'other worker')}" if before else ""
+            order.future.set_result(outcome._replace(error=outcome.error + also))
+            return
+        # None but these: an idle worker, as the one without the files soon is, takes orders from a busy one.
+        theirs = self._submit([order], {"workers": sorted(others), "allow_other_workers": False})
+        if theirs is not None:
+            self._watch_later(others, order, theirs, outcome)
+
+    def _watch_later(self, others: frozenset[str], order: _Order, theirs: Future[Any], outcome: TaskOutcome) -> None:
+        """Check after a while that any of the workers that an order waits for still runs."""
+        timer = Timer(WATCH, self._watch, (others, order, theirs, outcome))
+        timer.daemon = True
+        timer.start()
+
+    def _watch(self, others: frozenset[str], order: _Order, theirs: Future[Any], outcome: TaskOutcome) -> None:
+        if theirs.done():
+            return
+        with suppress(Exception):  # a lost connection: the order fails with it
+            if others.isdisjoint(self._client.nthreads()):
+                order.future.set_result(outcome)
+                theirs.cancel()
+                return
+        self._watch_later(others, order, theirs, outcome)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster. A scheduler that we did not start keeps running."""
