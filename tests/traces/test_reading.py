@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
@@ -72,6 +72,7 @@ def test_lines_are_the_same_whether_all_are_kept_or_none(lines: list[str], first
 WHOLE_TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
 
 
+@example(texts=["", ""], broken=['"'], chunk=1)
 @given(
     texts=st.lists(WHOLE_TEXTS, min_size=2, max_size=5),
     broken=st.lists(WHOLE_TEXTS, max_size=2),

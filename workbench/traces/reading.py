@@ -329,7 +329,8 @@ def decode_line(line: Lines, name: str = "", number: int = 0) -> Any:
     with suppress(*_REFUSED):  # msgspec refuses some of what JSON allows, such as half a surrogate pair
         return _QUICK.decode(line)
     try:
-        text = line if isinstance(line, str) else line.decode()  # Python's module guesses the encoding of bytes
+        # Python's module guesses the encoding of bytes, and would take their line feed for a part of an open string.
+        text = line if isinstance(line, str) else line.decode().removesuffix("\n")
         return json.loads(text, parse_constant=_no_constant, parse_int=_whole)
     except ValueError as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
