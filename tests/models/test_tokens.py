@@ -212,7 +212,7 @@ def test_a_text_in_memory_is_known_and_another_is_not() -> None:
 def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "REMEMBERED", 100_000)
     counter = fresh()
-    texts = [f"{number} " + "word " * 1000 for number in range(40)]
+    texts = [f"{number} " + "word " * 2000 for number in range(40)]  # long enough for an index
     for text in texts:
         counter.count(text)
     known = [counter.known_count(text) is not None for text in texts]

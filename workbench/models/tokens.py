@@ -237,7 +237,7 @@ class TokenCounter:
         encoder = self._encoder or self._ready()
         whole = text.isascii() or _is_sound(text)
         size = encoder.size if whole else self._size
-        if len(text) <= text_pieces.PIECE:
+        if len(text) <= text_pieces.REACH:  # too short for a hard cut: the whole has the count of its pieces
             tokens = size(text)
         else:
             self._indexes[text] = index = self._measure(text, size)
