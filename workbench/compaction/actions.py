@@ -13,6 +13,7 @@ from msgspec.json import decode
 
 from workbench.compaction.fact_phrases import one_short_line
 from workbench.compaction.source import both_ends, item_text
+from workbench.config.patterns import late_pattern
 from workbench.context.items import Item
 
 RESULT = 4_000
@@ -23,18 +24,18 @@ COMMAND = 160
 _COMMAND_KEYS = ("command", "cmd", "script")
 _PATH_KEYS = ("path", "file_path", "filepath", "filename", "file", "target_file", "notebook_path", "absolute_path")
 _WRITES = ("write", "edit", "create", "patch", "replace", "insert", "delete", "move", "save", "update")
-_PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\\\n\"]{1,300})")
-_STATUS = re.compile(
+_PATCHED = late_pattern(r"\*\*\* (?:Add|Update|Delete) File: ([^\\\n\"]{1,300})")
+_STATUS = late_pattern(
     r"(?:exit(?:ed)?[ _](?:with )?(?:code|status)|return[ _]?code)(?:[ :=>\"]|is ){1,4}(-?\d{1,5})(?!\d)", re.IGNORECASE
 )
 _SIGNS = ("Error", "Exception", "error", "fatal", "panic", "FAILED", "command not found")
 """Signs of an error; tested one by one first, because that is much faster than a pattern."""
-_ERROR = re.compile(
+_ERROR = late_pattern(
     r"^(?:E +)?(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception)(?::|$)"
     r"|(?:^|[\s:\]])(?:error|fatal|panic)(?:\[\w+\])?: |\bFAILED\b|command not found"
 )
-_FENCE = re.compile(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
-_NONE = re.compile(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
+_FENCE = late_pattern(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
+_NONE = late_pattern(r"\b(?:0|no) (?:errors?|failures?)\b", re.IGNORECASE)
 
 
 class CommandRun(NamedTuple):

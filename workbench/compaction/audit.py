@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
@@ -11,6 +10,7 @@ from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import FactCollection, collect_facts, fact_key, facts_of_text
 from workbench.compaction.source import previous_summary
 from workbench.compaction.values import Fact, SelectedRange, SummaryAudit
+from workbench.config.patterns import late_pattern
 
 HEADING = "## From the record, word for word"
 """The heading above facts that were added because a summary had lost them."""
@@ -24,11 +24,11 @@ LEAST_SIGNIFICANT = 3
 MOST_LINES = 40
 """Lines of an earlier summary to list as lost."""
 
-_POINT = re.compile(r"\s*(?:[-*•]\s+)+(\S.*)")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_WORD = re.compile(r"\w+")
+_POINT = late_pattern(r"\s*(?:[-*•]\s+)+(\S.*)")
+_SENTENCE = late_pattern(r"(?<=[.!?])\s+")
+_WORD = late_pattern(r"\w+")
 _MARKUP = str.maketrans("", "", "`*")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+_THOUSANDS = late_pattern(r"(?<=\d),(?=\d{3})")
 
 
 def plain_text(text: str) -> str:

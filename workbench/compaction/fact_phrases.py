@@ -7,10 +7,11 @@ Spanish. That is a filter and not an understanding; it is the same for the same 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+
+from workbench.config.patterns import late_pattern
 
 SHORTEST, LONGEST = 8, 300
 """Characters of a phrase; a longer one is cut."""
@@ -66,11 +67,13 @@ def _is_own_word(word: str, text: str) -> bool:
 
 
 CONSTRAINTS, DECISIONS, _OPEN = MarkerWords(_CONSTRAINTS), MarkerWords(_DECISIONS), MarkerWords(_TODOS)
-_BOX = re.compile(r"[-*+] \[ \] +(.+)")
-_BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)]|#{1,6}) +")
-_END = re.compile(r"(?<=[.!?。！？])(?: +|(?<=[。！？]))")
+_BOX = late_pattern(r"[-*+] \[ \] +(.+)")
+_BULLET = late_pattern(r"^(?:[-*+•]|\d{1,3}[.)]|#{1,6}) +")
+_END = late_pattern(r"(?<=[.!?。！？])(?: +|(?<=[。！？]))")
 
-_QUOTE = re.compile(r'"(?<!\w")([^"\n]{3,80})"|“([^”\n]{3,80})”|„([^“”\n]{3,80})[“”]|«([^»\n]{3,80})»|`([^`\n]{3,80})`')
+_QUOTE = late_pattern(
+    r'"(?<!\w")([^"\n]{3,80})"|“([^”\n]{3,80})”|„([^“”\n]{3,80})[“”]|«([^»\n]{3,80})»|`([^`\n]{3,80})`'
+)
 _QUOTE_SIGNS = ('"', "`", "“", "„", "«")
 """How every quotation begins; tested one by one first, because that is much faster than a pattern."""
 _UNIT_NAMES = (
@@ -81,12 +84,12 @@ _UNIT_NAMES = (
     "Minuten Stunden Tage Zeilen Dateien secondes heures jours lignes fichiers segundos minutos horas días"
 )
 _UNITS = frozenset(_UNIT_NAMES.split())
-_NUMBER = re.compile(
+_NUMBER = late_pattern(
     # The first digit comes before the lookbehind: a pattern that begins with a digit is found quickly.
     r"([0-9](?<![\w.,$€£/:-][0-9])(?:[0-9]{0,2}(?:,[0-9]{3})+|[0-9]*)(?:\.[0-9]+)?)"
     r"[ \u00a0]?([%€°A-Za-zµí]{1,9})(?!\w)"
 )
-_MONEY = re.compile(r"([$€£]) ?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
+_MONEY = late_pattern(r"([$€£]) ?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
 def without_fenced_code(text: str) -> str:

@@ -12,17 +12,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from workbench.compaction.values import FactKind
+from workbench.config.patterns import late_pattern
 
 LONGEST_WORD = 300
 """A longer word is encoded data."""
 _APART = "\"'`,;<>{}[]|*\\“”„«»‘’"
 """Never part of a word that matters. Parentheses may be: `load_policy()`."""
-_PLAIN = re.compile(r"\(?(?:[^\W\d_][^\W\d_A-Z]*|\d[\d:,]*(?:\.\d*)?)[.:!?…)]*")
+_PLAIN = late_pattern(r"\(?(?:[^\W\d_][^\W\d_A-Z]*|\d[\d:,]*(?:\.\d*)?)[.:!?…)]*")
 """Plain words and plain numbers, which most words are."""
 _TRIM = ".:!?…)"
 _SPACE = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
 _BETWEEN = re.escape(_SPACE + _APART)
-_ODD = re.compile(rf"(?:(?:[A-Za-z][a-z]*+|[0-9][0-9:]*+)?[.:!?)]*+[{_BETWEEN}]++)*+([^{_BETWEEN}]*+)")
+_ODD = late_pattern(rf"(?:(?:[A-Za-z][a-z]*+|[0-9][0-9:]*+)?[.:!?)]*+[{_BETWEEN}]++)*+([^{_BETWEEN}]*+)")
 """The next word after a run of plain ones. All separators are spelt out: `\\s` is slower."""
 
 _FILES = (
@@ -36,26 +37,26 @@ _PLACES = frozenset(
     "scripts server spec static test tests tools utils vendor web".split()
 )
 _EXTENSIONS = frozenset(_FILES.split())
-_URL = re.compile(r"(?:https?|ftp|ssh|git|file|wss?|s3|gs)://[^\s/]\S*", re.IGNORECASE)
-_PATH = re.compile(r"(?:~?/)?[\w@+.-]+(?:/[\w@+.-]+)*/?")
-_LINE = re.compile(r"(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$")
-_COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}")
-_ERROR = re.compile(
+_URL = late_pattern(r"(?:https?|ftp|ssh|git|file|wss?|s3|gs)://[^\s/]\S*", re.IGNORECASE)
+_PATH = late_pattern(r"(?:~?/)?[\w@+.-]+(?:/[\w@+.-]+)*/?")
+_LINE = late_pattern(r"(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$")
+_COMMIT = late_pattern(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}")
+_ERROR = late_pattern(
     # A class of errors begins with a capital; `showError` and `setTimeout` are functions.
     r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warning|Fault|Timeout)|SIG(?:KILL|SEGV|TERM|ABRT|BUS|PIPE|INT)"
     r"|(?:TS|CS|E|SC)\d{4}|CVE-\d{4}-\d+"
 )
-_METHOD = re.compile(r".*(?:No|With|On|Is|As|Has|To|\.)(?:Error|Exception|Warning)")
+_METHOD = late_pattern(r".*(?:No|With|On|Is|As|Has|To|\.)(?:Error|Exception|Warning)")
 """Names that end like an error but are what a program does with one: `t.Error`, `require.NoError`."""
 _OBJECTS = frozenset(
     {"console", "process", "self", "this", "cls", "math", "Math", "np", "os", "sys", "import", "window"}
 )
 """The part before the dot of `console.log` and `process.env`, which end like files."""
-_VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.]+)?")
-_SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*|__[a-z]\w*__")
-_CAMEL = re.compile(r"_*[A-Z]?[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z][A-Za-z0-9]+")
-_DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
-_FLAG = re.compile(r"--[a-z][\w-]*[a-z]")
+_VERSION = late_pattern(r"v?\d+\.\d+\.\d+(?:[-+][\w.]+)?")
+_SNAKE = late_pattern(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*|__[a-z]\w*__")
+_CAMEL = late_pattern(r"_*[A-Z]?[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z][A-Za-z0-9]+")
+_DOTTED = late_pattern(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
+_FLAG = late_pattern(r"--[a-z][\w-]*[a-z]")
 _DOMAINS = frozenset({"com", "org", "net", "io", "dev", "ai", "de", "fr", "uk", "eu", "www"})
 _ERRNO = frozenset(errno.errorcode.values())
 

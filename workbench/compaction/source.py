@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from workbench.compaction.values import SelectedRange
+from workbench.config.patterns import late_pattern
 from workbench.context.items import Item
 from workbench.log.events import Compaction
 
@@ -14,11 +15,11 @@ LONGEST, LONGEST_RESULT = 32_000, 8_000
 """Characters to read of an item that is not sent now, and so was not cut to its cap by the stages. The two ends of an
 old result show its outcome; a request for every few of them would cost more than it is worth."""
 
-_FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
+_FORGED = late_pattern(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
 """A line that looks like the head of a block. A text must not pass for another speaker's."""
 
 _ID = r"(?: \[id \S{1,200}\])?"
-_OWN = re.compile(
+_OWN = late_pattern(
     rf"\[truncated: kept [^\]\n]{{0,200}}\]{_ID}"
     rf"|\[\.\.\. omitted [^\]\n]{{0,100}} \.\.\.\](?: \[cut inside a line\])?{_ID}"
     rf"|\[(?:result|message) masked — [^\]\n]{{0,100}}\]{_ID}"

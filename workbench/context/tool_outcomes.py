@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from workbench.config.patterns import late_pattern
+
 Outcome = Literal["done", "failed", "denied", "cancelled"]
 
 MOST_LOOKED_AT = 300
 """Characters at the beginning of a result that are searched for the wording."""
 
-_DENIED = re.compile(
+_DENIED = late_pattern(
     r"""
     [\w.-]+:\ the\ user\ (refused\ this\ call|never\ allows\ this) | [\w.-]+:\ not\ allowed,\ and\ nobody
     | refused\ by\ a\ hook: | (error:\s*)?the\ user\ (doesn['’]t\ want\ to|denied|rejected|refused|declined)
@@ -25,7 +27,7 @@ _DENIED = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CANCELLED = re.compile(
+_CANCELLED = late_pattern(
     r"""
     \[cancelled\ by\ the\ user | \[request\ interrupted\ by\ user | aborted\ by\ user | \[operation\ cancelled\]
     | (tool\ call|operation|tool\ execution|command)\ (was\ )?(cancelled|canceled|aborted)\b

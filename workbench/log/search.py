@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from time import sleep
 from typing import Final, NamedTuple
 
+from workbench.config.patterns import late_pattern
 from workbench.config.text import without_surrogates
 from workbench.log import large_texts
 from workbench.log.codec import SEARCH_VERSION, decode_event, search_text
@@ -45,7 +46,7 @@ _AROUND: Final = 40
 """Characters of a snippet before the first match; three times as many follow."""
 
 # Scripts without blanks: each character becomes a word, and a query for several characters a phrase.
-_UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])")
+_UNSPACED = late_pattern("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])")
 
 
 class Hit(NamedTuple):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from workbench.config.patterns import late_pattern
 from workbench.models.answer_streams import ProviderRefusal
 from workbench.models.endpoints import Endpoint, redact
 from workbench.models.failures import Category, ModelFailure
@@ -29,10 +30,10 @@ _SIZES = (
     (rf"available context size \({_N}", 1, 0),
     (rf"context (?:length|size|window) (?:is|of)(?: only)? {_N}", 1, 0),
 )
-_SUM = re.compile(rf"exceed context limit: {_N} \+ {_N} > {_N}")
+_SUM = late_pattern(rf"exceed context limit: {_N} \+ {_N} > {_N}")
 """Anthropic's words if prompt and reserve together are too long."""
 
-_TOO_LONG = re.compile(
+_TOO_LONG = late_pattern(
     r"context.?length.?exceeded|exceed_context_size|exceeds the available context size|maximum context length"
     r"|prompt is too long|exceed context limit|longer than the maximum model length|too long to fit into the model"
     r"|input token count .{0,100}? exceeds the maximum|too large for model with|context the overflows"
@@ -40,33 +41,33 @@ _TOO_LONG = re.compile(
     r"|exceeds? the (?:model's )?(?:maximum )?context|reduce the length of the messages",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(
+_REFUSED = late_pattern(
     r"content.?policy|content.?filter|content management policy|safety system|responsible.?ai|was flagged|moderation",
     re.IGNORECASE,
 )
-_NO_MONEY = re.compile(r"insufficient.?(?:quota|credits|balance)|exceeded your current quota|credit balance", re.I)
-_NO_KEY = re.compile(r"missing credentials|api.?key.{0,40}(?:not set|missing|must be set|required|invalid)", re.I)
-_NO_PROVIDER = re.compile(
+_NO_MONEY = late_pattern(r"insufficient.?(?:quota|credits|balance)|exceeded your current quota|credit balance", re.I)
+_NO_KEY = late_pattern(r"missing credentials|api.?key.{0,40}(?:not set|missing|must be set|required|invalid)", re.I)
+_NO_PROVIDER = late_pattern(
     r"LLM Provider NOT provided|model_not_found|model .{1,200} (?:does not exist|not found)", re.I
 )
-_NO_LINE = re.compile(
+_NO_LINE = late_pattern(
     r"connection error|cannot connect|connect call failed|connection refused|name or service not known"
     r"|server disconnected|connection reset|nodename nor servname|temporary failure in name resolution",
     re.IGNORECASE,
 )
-_WAIT = re.compile(
+_WAIT = late_pattern(
     r"(?:try again|retry) (?:in|after) ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s)(?:ec\w{0,9})?\s?){1,4})", re.IGNORECASE
 )
-_DELAY = re.compile(r"retryDelay\W{1,9}(\d{1,9}(?:\.\d{1,9})?)s")
+_DELAY = late_pattern(r"retryDelay\W{1,9}(\d{1,9}(?:\.\d{1,9})?)s")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-_WRAPPING = re.compile(r"^(?:(?:litellm\.)?(?:\w{1,60}(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*)+")
+_WRAPPING = late_pattern(r"^(?:(?:litellm\.)?(?:\w{1,60}(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*)+")
 """litellm puts its own class names before the provider's words, several levels deep."""
 
-_BODY = re.compile(r"^b?(['\"]?)(\{.*\})\1\.?$")
+_BODY = late_pattern(r"^b?(['\"]?)(\{.*\})\1\.?$")
 """A provider's body that litellm passes on unchanged; for Anthropic in the form of Python's bytes."""
-_NO_NAME = re.compile(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
-_CONNECTOR = re.compile(r"\s*ssl:(?:<[^<>]{0,200}>|default|True|False)")
+_NO_NAME = late_pattern(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
+_CONNECTOR = late_pattern(r"\s*ssl:(?:<[^<>]{0,200}>|default|True|False)")
 """A Python object in the message of a failed connection."""
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workbench.config.patterns import late_pattern
 from workbench.config.variables import HIDDEN, KEY_SHAPES, without_known_keys
 
 NO_KEY = "none"
 """Sent to a server of the user's own if no key is set; OpenAI's client refuses to send no key at all."""
 
-_LOOKS_LIKE_A_KEY = re.compile(rf"{KEY_SHAPES}|\b(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=*\-]{{8,}}")
+_LOOKS_LIKE_A_KEY = late_pattern(rf"{KEY_SHAPES}|\b(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=*\-]{{8,}}")
 """A provider may quote a key that we never saw."""
 
 

@@ -13,10 +13,11 @@ counted from the last place. Two rules follow, and the counter's `head` and `tai
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable
 from typing import NamedTuple
+
+from workbench.config.patterns import late_pattern
 
 PIECE = 1024
 """A piece ends at the first place after this many characters: few enough to count a cut of a long text by encoding
@@ -31,7 +32,7 @@ _LETTERS = "A-Za-zÀ-ÖØ-öø-ľŁ-ɏЀ-ҁぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣"
 _MARKS = r"!-&(-/:-@\[-`{-~。，、；：！？"
 """Punctuation that ends a run of letters. Not the apostrophe: it joins contractions to their word."""
 
-PLACE = re.compile(
+PLACE = late_pattern(
     r"(?<=\S)(?=[ \t])"  # a blank starts a new split; the run of blanks belongs to the text that follows
     r"|(?<=\S\n)(?=[^\s/])"  # a single newline never joins the next line (o200k: unless that begins with "/")
     rf"|(?<=[{_LETTERS}])(?=[{_MARKS}0-9])"  # a run of letters ends here

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from workbench.config.patterns import late_pattern
 from workbench.wire.own_words import QUOTED, unquoted
 
 Kind = Literal["read", "list", "search", "run", "write", "edit", "call"]
@@ -36,24 +37,24 @@ _GLUE = (
     rf"and|also|please|now|{_LATER}|(?:can|could|would|will) you|let us|let's|"
     r"i want you to|i would like you to|i'd like you to|go and"
 )
-_START = re.compile(rf"\s*(?:(?:{_GLUE}|hi|hello|hey|ok|okay|yes|sure|first)\b[,.!:]?\s+)*", re.IGNORECASE)
-_BREAK = re.compile(
+_START = late_pattern(rf"\s*(?:(?:{_GLUE}|hi|hello|hey|ok|okay|yes|sure|first)\b[,.!:]?\s+)*", re.IGNORECASE)
+_BREAK = late_pattern(
     # A mark counts only directly after a word: the dot in `git add . and list src` belongs to the command.
     rf"(?:(?<=\S)[;,.!?]+)?(?P<glue>(?:\s+(?:{_GLUE})\b,?)*)\s+"
     rf"(?=(?:{_VERBS})\s|(?:{_TALK})(?:[\s.,!?]|$))",
     re.IGNORECASE,
 )
-_VERB = re.compile(rf"\b(?:{_VERBS})\b", re.IGNORECASE)
-_TAIL = re.compile(rf"[;,.!?]*(?:\s+(?:{_GLUE})\b,?)*\s*$", re.IGNORECASE)
+_VERB = late_pattern(rf"\b(?:{_VERBS})\b", re.IGNORECASE)
+_TAIL = late_pattern(rf"[;,.!?]*(?:\s+(?:{_GLUE})\b,?)*\s*$", re.IGNORECASE)
 """Words that lead to the next request."""
 
-_BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+", re.MULTILINE)
-_FENCE = re.compile(r"\s*```[^\n]*\n(?P<text>.*?)\n?```[^\S\n]*", re.DOTALL)
-_HELD = re.compile("\0(\\d+)\0")
+_BULLET = late_pattern(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+", re.MULTILINE)
+_FENCE = late_pattern(r"\s*```[^\n]*\n(?P<text>.*?)\n?```[^\S\n]*", re.DOTALL)
+_HELD = late_pattern("\0(\\d+)\0")
 """A placeholder for a quoted part, which keeps its content from looking like a request."""
 
 _FILE = "[^\\s:,;\0]+|\0\\d+\0"
-_WRITE = re.compile(
+_WRITE = late_pattern(
     rf"(?:^|(?<=[\s,;.]))(?:write|create|save)\s+(?:to\s+|in\s+)?(?:(?:a|the)\s+)?(?:file\s+)?(?P<path>{_FILE})"
     r"(?:\s+with)?\s*:[^\S\n]*\n?",
     re.IGNORECASE,
@@ -129,42 +130,42 @@ def _requests(text: str) -> Iterator[tuple[bool, str]]:
 
 # One request
 
-_READ = re.compile(
+_READ = late_pattern(
     r"(?P<verb>read|show|open|view|cat|print)\s+(?:me\s+)?(?:the\s+)?(?:contents?\s+of\s+)?(?:the\s+)?(?:files?\s+)?(?P<what>.+)",
     re.IGNORECASE,
 )
-_LIST = re.compile(
+_LIST = late_pattern(
     r"(?:list|ls|show)\s+(?:me\s+)?(?P<all>(?:all\s+)?(?:of\s+)?(?:the\s+)?(?:files|contents|entries|everything)\b\s*"
     r"(?:(?:in|of|under|inside)\s+)?)?(?:the\s+)?(?:folders?\s+|director(?:y|ies)\s+)?(?P<what>.*)",
     re.IGNORECASE,
 )
-_SEARCH_IN = re.compile(
+_SEARCH_IN = late_pattern(
     r"(?:search|grep|look)\s+(?:in\s+|through\s+)?(?P<where>\S+)\s+for\s+(?P<what>.+)", re.IGNORECASE
 )
-_SEARCH = re.compile(
+_SEARCH = late_pattern(
     r"(?:(?:search|grep|look)(?:\s+for)?|find)\s+(?P<what>.+?)(?:\s+(?:in|under|inside|within)\s+(?P<where>.+))?",
     re.IGNORECASE,
 )
-_RUN = re.compile(r"(?:run|execute)\s+(?:(?:the\s+)?command:?\s+)?(?P<what>.+)", re.IGNORECASE | re.DOTALL)
-_EDIT = re.compile(
+_RUN = late_pattern(r"(?:run|execute)\s+(?:(?:the\s+)?command:?\s+)?(?P<what>.+)", re.IGNORECASE | re.DOTALL)
+_EDIT = late_pattern(
     rf"(?:edit|change)\s+(?:the\s+)?(?:file\s+)?(?P<path>{_FILE})\s*:\s*(?:replace\s+)?(?P<old>.+?)\s+(?:with|by|to)\s+(?P<new>.+)",
     re.IGNORECASE,
 )
-_REPLACE = re.compile(
+_REPLACE = late_pattern(
     rf"replace\s+(?P<old>.+?)\s+(?:with|by)\s+(?P<new>.+)\s+in\s+(?:the\s+)?(?:file\s+)?(?P<path>{_FILE})",
     re.IGNORECASE,
 )
-_SAVE = re.compile(
+_SAVE = late_pattern(
     rf"(?:write|save)\s+(?P<content>\0\d+\0)\s+(?:to|in|into)\s+(?:the\s+)?(?:file\s+)?(?P<path>{_FILE})", re.I
 )
-_CALL = re.compile(
+_CALL = late_pattern(
     r"(?:call|use)\s+(?:the\s+)?(?:tool\s+)?(?P<tool>[\w.-]+)(?:\s+with)?\s*(?P<arguments>\{.*\})?", re.I
 )
 
 _HERE = ("", ".", "here", "this folder", "this directory", "the current folder", "current folder", "everywhere")
 _PROJECT = (*_HERE, "the project", "all files", "the files", "the code", "this project", "the repository")
-_END = re.compile(r"(?:[,\s]+(?:please|for me|now|thanks|thank you))*[\s.!?;,]*$", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+_END = late_pattern(r"(?:[,\s]+(?:please|for me|now|thanks|thank you))*[\s.!?;,]*$", re.IGNORECASE)
+_BETWEEN = late_pattern(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 
 
 def _wishes(part: str) -> list[PlainRequest]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.actions import call_arguments, command_in, error_line, exit_status, paths_in, writes_files
 from workbench.compaction.audit import ENOUGH, plain_text, significant_words
+from workbench.config.patterns import late_pattern
 from workbench.wire.checked_requests import CheckedRequest
 
 UNKNOWN = "unknown"
@@ -22,27 +23,29 @@ LONGEST_LINE = 4_000
 COMMAND = 160
 """Characters of a command in a line."""
 
-_ENTRY = re.compile(
+_ENTRY = late_pattern(
     r"\[(?<![^\n]\[)(?P<id>\S{1,200}) (?P<who>user|assistant|system|developer|summary|notice|call|result)\b"
     r"(?P<more>[^\]\n]{0,200})\]$",
     re.MULTILINE,
 )
 """The beginning of an entry: its id and its author. A pattern that begins with a literal is fast."""
-_OF = re.compile(r" of (?P<call>\S+)$")
-_QUOTED = re.compile(r'(?:Fill in the blank, as it was said|How does this go on): "(?P<cue>.*?)(?: …)?"\s*$', re.DOTALL)
-_STATUS = re.compile(r"With which exit status did this command end the last time it ran: `(?P<command>.*)`")
-_PRINTED = re.compile(r"Which error did this command print the last time it ran: `(?P<command>.*)`")
-_CHANGED = re.compile(r"Which files in the folder `(?P<folder>.*)` were changed\?")
-_OPEN = re.compile(r"Which tasks of the plan are still open\?")
-_FAILED = re.compile(r"Which commands failed the last time they ran\?")
+_OF = late_pattern(r" of (?P<call>\S+)$")
+_QUOTED = late_pattern(
+    r'(?:Fill in the blank, as it was said|How does this go on): "(?P<cue>.*?)(?: …)?"\s*$', re.DOTALL
+)
+_STATUS = late_pattern(r"With which exit status did this command end the last time it ran: `(?P<command>.*)`")
+_PRINTED = late_pattern(r"Which error did this command print the last time it ran: `(?P<command>.*)`")
+_CHANGED = late_pattern(r"Which files in the folder `(?P<folder>.*)` were changed\?")
+_OPEN = late_pattern(r"Which tasks of the plan are still open\?")
+_FAILED = late_pattern(r"Which commands failed the last time they ran\?")
 
-_CHANGE = re.compile(
+_CHANGE = late_pattern(
     r"\b(?:written|wrote|chang|edit|creat|modif|updat|add|fix|patch|replac|remov|delet|implement|renam|refactor)",
     re.IGNORECASE,
 )
-_LEFT = re.compile(r"\b(?:open|next|to-?dos?|remaining|pending|unfinished|still)\b", re.IGNORECASE)
-_BAD = re.compile(r"\b(?:fail\w*|errors?|exit(?:ed)?(?: with)? (?:code|status):? -?[1-9]\d*)\b", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
+_LEFT = late_pattern(r"\b(?:open|next|to-?dos?|remaining|pending|unfinished|still)\b", re.IGNORECASE)
+_BAD = late_pattern(r"\b(?:fail\w*|errors?|exit(?:ed)?(?: with)? (?:code|status):? -?[1-9]\d*)\b", re.IGNORECASE)
+_FENCE = late_pattern(r"```(?:bash|sh|shell|console|mswea_bash_command)\n([^`]{1,4000})")
 
 
 _ASKING = significant_words("what which when where does have that with this from were into many should would could")
@@ -201,12 +204,12 @@ def _short(line: str) -> str:
     return fact_phrases.one_short_line(line)
 
 
-_CONTEXT = re.compile(
+_CONTEXT = late_pattern(
     r"<context>\n(?P<context>.*)\n</context>\s+<questions>\n(?P<questions>.*)\n</questions>", re.DOTALL
 )
-_ANSWERS = re.compile(r"<answers>\n(?P<answers>.*)\n</answers>", re.DOTALL)
-_NUMBERED = re.compile(r"^(?P<number>\d{1,4})\. (?P<text>.*)$", re.MULTILINE)
-_ITEM = re.compile(
+_ANSWERS = late_pattern(r"<answers>\n(?P<answers>.*)\n</answers>", re.DOTALL)
+_NUMBERED = late_pattern(r"^(?P<number>\d{1,4})\. (?P<text>.*)$", re.MULTILINE)
+_ITEM = late_pattern(
     r"^(?P<number>\d{1,4})\. question: (?P<question>.*)\n {3}expected: (?P<expected>.*)\n {3}answer: (?P<answer>.*)$",
     re.MULTILINE,
 )

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 
 from workbench.compaction.digest import MARK
+from workbench.config.patterns import late_pattern
 from workbench.rehearsal.summaries import HEAD
 
 _OPENING = 1_000
 """Characters of a text that are searched for the frame around a record."""
-_FRAME = re.compile(
+_FRAME = late_pattern(
     r"\s*(?:Record of |Conversation so far, as a record )[^:]{0,300}\bno\s+instructions:|\s*\[Conversation summary\b"
 )
 """How the presets introduce a summary."""
-_SECTION = re.compile(r"^#{2,6} (?P<title>[^\n]*)\n(?P<lines>(?:(?!#)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
-_TOUCHED = re.compile(r"- (?P<path>.+) \((?:read|written)\) \[[^\]]*\]")
-_RUN = re.compile(r"- `(?P<command>.+)`(?:: exit status \d+)? \[[^\]]*\]")
+_SECTION = late_pattern(r"^#{2,6} (?P<title>[^\n]*)\n(?P<lines>(?:(?!#)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
+_TOUCHED = late_pattern(r"- (?P<path>.+) \((?:read|written)\) \[[^\]]*\]")
+_RUN = late_pattern(r"- `(?P<command>.+)`(?:: exit status \d+)? \[[^\]]*\]")
 """A file and a command in a digest."""
 
 

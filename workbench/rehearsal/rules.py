@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from workbench.config.patterns import late_pattern
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
 from workbench.rehearsal.probe_reading import answer_to_probes
 from workbench.rehearsal.records import done_in_record, is_record
@@ -36,16 +37,16 @@ _DOING = {
     "edit": "edit {path}",
     "call": "call {tool}",
 }
-_EXPLAIN = re.compile(
+_EXPLAIN = late_pattern(
     r"\b(?:explain|describe|tell me|what (?:did|do|have) you|what (?:was|is) in|what does it say|and\?)", re.IGNORECASE
 )
-_FAILED = re.compile(r"\s*(?:(?:error|failed|failure|refused|denied)\s*[:(\]]|\[error|Traceback \()", re.IGNORECASE)
-_ONE_LINE = re.compile(
+_FAILED = late_pattern(r"\s*(?:(?:error|failed|failure|refused|denied)\s*[:(\]]|\[error|Traceback \()", re.IGNORECASE)
+_ONE_LINE = late_pattern(
     r"[^\n]{1,200}: (?:no such|not found|not allowed|permission denied|expected)\b[^\n]*", re.IGNORECASE
 )
 """A result that consists only of an error message."""
-_EXIT = re.compile(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGNORECASE)
-_MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
+_EXIT = late_pattern(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGNORECASE)
+_MARKER = late_pattern(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 
 def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.config.patterns import late_pattern
 from workbench.rehearsal.summaries import asks_for_summary
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in
 from workbench.wire.answers import WrittenAnswer, WrittenCall
@@ -20,12 +21,12 @@ PROMPT = 8_000
 DEEPEST = 12
 """How deep a schema is followed; one that never ends refers to itself."""
 
-_TITLE = re.compile(
+_TITLE = late_pattern(
     r"\b(?:generate|write|create|return|produce|provide|give|make|output|suggest)\b[^.\n]{0,80}\btitle\b"
     r"|\byou are naming\b|\btitle generator\b",
     re.IGNORECASE,
 )
-_SESSION = re.compile(
+_SESSION = late_pattern(
     r"<(?P<tag>session|conversation|user_message)>(?P<said>.*?)</(?P=tag)>|\nUser prompt:\n(?P<rest>.*)", re.DOTALL
 )
 

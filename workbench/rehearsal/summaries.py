@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import both_ends
+from workbench.config.patterns import late_pattern
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
 from workbench.rehearsal.usage import rehearsal_tokenizer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
@@ -36,7 +37,7 @@ HEAD = "Summary by the rehearsal model, extracted by rule, without AI."
 SECTIONS = ("Goals", "Decisions", "Files", "Commands", "Errors", "Open questions")
 
 _TALK = r"(?:conversation|session|transcript|chat|history|dialogue|discussion|exchange|messages|events|work|task)"
-_ASKED = re.compile(
+_ASKED = late_pattern(
     rf"\bsummari[sz]e\b[^.\n]{{0,80}}\b{_TALK}\b"
     rf"|\b(?:write|create|produce|provide|make|give|update|generate|output)\b[^.\n]{{0,60}}\bsummary\b(?s:.{{0,400}})\b{_TALK}\b"
     rf"|\b{_TALK}\b[^.\n]{{0,80}}\b(?:should|must|will) be summari[sz]ed\b"
@@ -46,23 +47,23 @@ _ASKED = re.compile(
     rf"|\byou summari[sz]e\b[^.\n]{{0,60}}\b{_TALK}s?\b",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(
+_LIMIT = late_pattern(
     r"(?:under|at most|within|below|up to|no more than|fewer than|less than|maximum of)"
     r"\s+(?P<most>\d[\d,_]*)\s+(?:tokens|words)",
     re.IGNORECASE,
 )
-_QUOTED_LINE = re.compile(
+_QUOTED_LINE = late_pattern(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
-_FRAME = re.compile(r"<(summary|state_snapshot)>")
+_FRAME = late_pattern(r"<(summary|state_snapshot)>")
 """Tags that clients expect in the answer, and name in the prompt."""
 _FRAMES = ("earlier_summary", "record")
 """Tags around the text to summarise in the program's own requests; their sentences around it do not belong to it."""
-_ENTRY = re.compile(
+_ENTRY = late_pattern(
     r"\[(?<![^\n]\[)\S{1,200} (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]{0,200}\]$", re.MULTILINE
 )
 """The beginning of an entry in a record: its id and its author. A pattern that begins with a literal is fast."""
-_HEADING = re.compile(r"#{1,6}\s+(\w+)")
+_HEADING = late_pattern(r"#{1,6}\s+(\w+)")
 _UNDER = {
     "goals": "Goals",
     "decisions": "Decisions",
@@ -74,25 +75,25 @@ _UNDER = {
     "open": "Open questions",
 }
 """Sections by the first word of a heading: summaries by other programs have their own headings."""
-_BULLET = re.compile(r"\s*(?:[-*+•] +)+")
-_DECISION = re.compile(
+_BULLET = late_pattern(r"\s*(?:[-*+•] +)+")
+_DECISION = late_pattern(
     r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
     r"must|never|always|prefer|only use)\b",
     re.IGNORECASE,
 )
 _DECIDING = ("deci", "chose", "agreed", " use", "instead of", "must", "never", "always", "prefer")
 """Every decision contains one of these."""
-_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
+_ERROR = late_pattern(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
 _SIGNS = ("Error", "Exception", "error", "fail", "fatal", "traceback", "denied", "not found", "$", ">>>", "%")
 """Every error and every command contains one of these: most tool output contains none, and that is a quick check."""
-_FILE = re.compile(
+_FILE = late_pattern(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
-_PERHAPS_FILE = re.compile(r"/|\.[a-z]")
+_PERHAPS_FILE = late_pattern(r"/|\.[a-z]")
 """Every file name matches this."""
 RECORD = 100_000
 """Characters of a record that are read, from its two ends: a summary has room for the first and the last entries."""
-_PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
+_PROMPT = late_pattern(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
 _ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
 

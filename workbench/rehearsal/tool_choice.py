@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.config.patterns import late_pattern
 from workbench.rehearsal.plain_requests import Kind, PlainRequest
 from workbench.rehearsal.side_requests import schema_instance
 from workbench.wire.answers import WrittenCall
@@ -50,9 +51,9 @@ PARAMETERS = {
 }
 _KNOWN = {name.replace("_", "") for names in PARAMETERS.values() for name in names}
 _TELLING = ("bash", "shell", "grep", "ripgrep")
-_SHELL = re.compile(r"[|&;<>$*?~`\n]")
+_SHELL = late_pattern(r"[|&;<>$*?~`\n]")
 """Characters that only a shell understands."""
-_FOLDER = re.compile(
+_FOLDER = late_pattern(
     r"<cwd>(?P<cwd>[^<\n]+)</cwd>|working directory(?: is)?:?\s+[`\"]?(?P<said>/[^\n`\"<,]+)"
     r"|working in the directory:?\s+[`\"]?(?P<theirs>/[^\n`\"<,]+)",
     re.IGNORECASE,

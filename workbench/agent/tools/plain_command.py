@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from workbench.config.patterns import late_pattern
+
 BLANK = " \t\n"
 """Characters that a shell skips at both ends of a command."""
 
@@ -21,10 +23,10 @@ _WORD = r"""(?![=~])(?:
     | '[^']*'
     | "(?:[^"\\$`]|\\[^\n$`])*"
 )+"""
-_PLAIN = re.compile(rf"{_WORD}(?:[ \t]++{_WORD})*", re.VERBOSE)
+_PLAIN = late_pattern(rf"{_WORD}(?:[ \t]++{_WORD})*", re.VERBOSE)
 """A text has at most one reading. No group is possessive: in Python 3.11.2, which Debian has, such groups fail."""
-_ASSIGNMENT = re.compile(r"[^'\"\\ \t]*=")
-_OF_SHELLS = re.compile(
+_ASSIGNMENT = late_pattern(r"[^'\"\\ \t]*=")
+_OF_SHELLS = late_pattern(
     r"[.:]|alias|bg|bind|break|builtin|caller|case|cd|command|compgen|complete|continue|coproc|declare|dirs|disown|do|done"
     r"|elif|else|enable|esac|eval|exec|exit|export|fc|fg|fi|for|function|getopts|hash|help|history|if|in|jobs|let|local"
     r"|logout|mapfile|popd|pushd|read|readarray|readonly|return|select|set|shift|shopt|source|suspend|then|times?|trap"

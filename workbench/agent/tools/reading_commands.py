@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from workbench.config.patterns import late_pattern
+
 _PROGRAMS = frozenset(
     "basename df dirname echo id ls md5sum pwd readlink realpath sha256sum stat test uname".split()  # noqa: SIM905
 )
@@ -29,7 +31,7 @@ _GIT_OPTIONS = {
     r"|--git-common-dir|--is-(?:inside-work-tree|inside-git-dir|bare-repository|shallow-repository)"
     r"|--path-format=(?:absolute|relative)",
 }
-_GIT = {name: re.compile(options, re.DOTALL) for name, options in _GIT_OPTIONS.items()}
+_GIT = {name: late_pattern(options, re.DOTALL) for name, options in _GIT_OPTIONS.items()}
 
 READING = frozenset({*_PROGRAMS, *(f"git {name}" for name in _GIT)})
 """The programs, and git with its sub-commands."""
