@@ -159,5 +159,5 @@ def _commit(scale: Scale) -> Iterator[Row]:
             return timed(lambda: bare.execute("INSERT INTO rows VALUES(?)", (str(said),)), wall)
 
         found = rounds({"ours": ours, "peer": peer}, scale.repeats * 10)
+        yield beside("commit of one event to disk", found, "ours", "peer", "bare SQLite")
         bare.close()
-    yield beside("commit of one event to disk", found, "ours", "peer", "bare SQLite")

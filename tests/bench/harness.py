@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -62,7 +62,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(
-    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=2
+    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=3
 )
 TINY = Scale(
     60,
@@ -84,6 +84,12 @@ TINY = Scale(
 
 STEADY = 0.2
 """How far the middle half of a yardstick's rounds may differ, as a share of their median, for a verdict."""
+
+
+FEW = 5
+"""Rounds, below which all of them must agree on a verdict."""
+MOST = 3
+"""So many times the rounds that are wanted are taken where there is no verdict after those."""
 
 
 class Target(NamedTuple):
@@ -108,7 +114,7 @@ class Row:
     moved: float = 0.0
     """How far the peer moved between the rounds."""
     middle: tuple[float, float] | None = None
-    """Between which ratios the middle half of the rounds were."""
+    """Between which ratios the middle half of the rounds were, or all, where they are few."""
 
     @property
     def why_unsure(self) -> str:
@@ -136,15 +142,23 @@ class Row:
 def beside(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_most: float | None = None) -> Row:
     """Ours as a multiple of the peer's."""
     target = None if at_most is None else Target("at most", at_most)
-    ratio, middle = found.ratio(ours, peer), found.middle(ours, peer)
-    return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+
+    def row() -> Row:
+        ratio, middle = found.ratio(ours, peer), found.middle(ours, peer)
+        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+
+    return found.until_sure(row)
 
 
 def faster(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_least: float | None = None) -> Row:
     """How many times faster than the peer."""
     target = None if at_least is None else Target("at least", at_least)
-    ratio, middle = found.ratio(peer, ours), found.middle(peer, ours)
-    return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+
+    def row() -> Row:
+        ratio, middle = found.ratio(peer, ours), found.middle(peer, ours)
+        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+
+    return found.until_sure(row)
 
 
 def in_units(name: str, found: Rounds, ours: str, at_most: float) -> Row:
@@ -198,16 +212,26 @@ PARSING = Yardstick("json.loads of 2,000 lines", _parsed)
 
 
 class Rounds:
-    """The figures of several works, round by round."""
+    """The figures of several works, round by round; more of them where they are needed for a verdict."""
 
-    def __init__(self, figures: Mapping[str, Sequence[float]], yardstick: str = "") -> None:
+    def __init__(
+        self, figures: Mapping[str, Sequence[float]], yardstick: str = "", more: Iterable[object] = ()
+    ) -> None:
         self._figures = figures
         self.yardstick = yardstick
         """Its name among the works."""
+        self._more = iter(more)
 
     def also(self, name: str, figures: Sequence[float]) -> Rounds:
-        """With the figures of one more work, which it left in the same rounds."""
-        return Rounds({**self._figures, name: figures}, self.yardstick)
+        """With the figures of one more work, which the others leave behind in each round."""
+        return Rounds({**self._figures, name: figures}, self.yardstick, self._more)
+
+    def until_sure(self, row: Callable[[], Row]) -> Row:
+        """A row with a verdict, or after as many rounds as there may be. What it is made from must still be there."""
+        found = row()
+        while found.target is not None and found.why_unsure and next(self._more, None):
+            found = row()
+        return found
 
     def __getitem__(self, name: str) -> float:
         """The median of one work."""
@@ -218,8 +242,9 @@ class Rounds:
         return median(self._ratios(ours, peer))
 
     def middle(self, ours: str, peer: str) -> tuple[float, float]:
-        """Between which ratios the middle half of the rounds were."""
-        return _middle_half(self._ratios(ours, peer))
+        """Between which ratios the middle half of the rounds were, or all, where they are few."""
+        found = self._ratios(ours, peer)
+        return (min(found), max(found)) if len(found) < FEW else _middle_half(found)
 
     def _ratios(self, ours: str, peer: str) -> list[float]:
         return [a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True)]
@@ -249,11 +274,22 @@ def rounds(
 ) -> Rounds:
     """Let the works and the yardstick take turns, so that a slow spell of the machine falls on all of them.
 
-    The first round is to warm up and does not count; what takes long needs none.
+    The first round is to warm up and does not count; what takes long needs none. Where a row has no verdict then, there
+    are more.
     """
     taking_turns = {**works, yardstick.name: yardstick.work}
     figures: dict[str, list[float]] = {name: [] for name in taking_turns}
-    with collector(gc_on):
-        for name in list(taking_turns) * (repeats + warm_up):
-            figures[name].append(taking_turns[name]())
-    return Rounds({name: found[warm_up:] for name, found in figures.items()}, yardstick.name)
+
+    def take_round() -> bool:
+        with collector(gc_on):
+            for name, work in taking_turns.items():
+                figures[name].append(work())
+        return True
+
+    for _ in range(repeats + warm_up):
+        take_round()
+    if warm_up:
+        for found in figures.values():
+            del found[0]
+    more = repeats * (MOST - 1) if repeats > 1 else 0
+    return Rounds(figures, yardstick.name, (take_round() for _ in range(more)))

@@ -40,8 +40,8 @@ def run(scale: Scale) -> Iterator[Row]:
         works: dict[str, Work] = {name: partial(_spent, each, places, folder) for name, each in commands.items()}
         bare = Yardstick("a bare import", partial(_imported_barely, file, places, folder))
         found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=bare)
-    for name in commands:
-        yield in_units(f"{name} of {len(lines):,} lines, processor time", found, name, AT_MOST[name])
+        for name in commands:
+            yield in_units(f"{name} of {len(lines):,} lines, processor time", found, name, AT_MOST[name])
 
 
 def _spent(command: Sequence[str], places: Mapping[str, str], folder: str) -> float:

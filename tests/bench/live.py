@@ -25,8 +25,8 @@ def run(scale: Scale) -> Iterator[Row]:
             "known": lambda: timed(known.find_sessions),
         }
         found = rounds(works, scale.repeats)
-    yield in_units(f"list {count:,} sessions of other agents", found, "new", 85)
-    yield beside(f"list {count:,} sessions again", found, "known", "new", "the first time", at_most=0.3)
+        yield in_units(f"list {count:,} sessions of other agents", found, "new", 85)
+        yield beside(f"list {count:,} sessions again", found, "known", "new", "the first time", at_most=0.3)
 
 
 def _fill(home: Path, count: int) -> None:

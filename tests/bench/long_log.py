@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 from bench import material
 from bench.children import STARTING, environment, processor_time
-from bench.harness import Row, Scale, Work, Yardstick, beside, in_units, now, rounds, timed, wall
-from bench.screen import ONE_WORD, OURS, QUIT
+from bench.harness import Row, Scale, Work, beside, in_units, now, rounds, wall
+from bench.screen import OURS, QUIT, WAITED
 from bench.turns import BUSY, pauses_noted, setup_for
 from support.terminal import WORKBENCH, Terminal
 from workbench.compaction.compactor import Compactor
@@ -46,8 +46,8 @@ def asking(scale: Scale) -> Iterator[Row]:
             "the same as JSON": partial(processor_time, (*command, "--json"), places, folder),
         }
         found = rounds(works, scale.slow_repeats, warm_up=scale.repeats > 1, yardstick=STARTING)
-    for name in works:
-        yield in_units(f"{name}, processor time", found, name, ASKED)
+        for name in works:
+            yield in_units(f"{name}, processor time", found, name, ASKED)
 
 
 def opening(scale: Scale) -> Iterator[Row]:
@@ -60,11 +60,12 @@ def opening(scale: Scale) -> Iterator[Row]:
                 log = chain(islice(material.messages(), size), [UserMessage(END)])
                 names[str(size)] = store.create(log, title=f"log {size}").id
         works = {size: partial(_read_and_typed, ref, places) for size, ref in names.items()}
-        waiting = Yardstick("a Textual app with one word, waited for", lambda: timed(ONE_WORD.work, wall))
-        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=waiting)
-    few, many = names
-    yield in_units(f"log of {scale.stored:,} events, read and typed into", found, many, READ)
-    yield beside(f"log of {scale.stored:,} events, by a short one", found, many, few, f"of {scale.few:,}", at_most=2.0)
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=WAITED)
+        few, many = names
+        yield in_units(f"log of {scale.stored:,} events, read and typed into", found, many, READ)
+        yield beside(
+            f"log of {scale.stored:,} events, by a short one", found, many, few, f"of {scale.few:,}", at_most=2.0
+        )
 
 
 def _read_and_typed(ref: str, places: Mapping[str, str]) -> float:

@@ -6,8 +6,9 @@ import asyncio
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from statistics import median
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import aiohttp
 import psutil
 
 from bench import children
-from bench.harness import Rounds, Row, Scale, beside, wall
+from bench.harness import Row, Scale, beside, rounds, wall
 from workbench.proxy.recorder_process import GATHER
 
 PEER = "bare forwarder"
@@ -71,10 +72,11 @@ def run(scale: Scale) -> Iterator[Row]:
         _child("bare", provider.url) as bare,
         _child("ours", provider.url, folder) as ours,
     ):
+        both = {"bare": bare, "ours": ours}
         for name, size in SIZES:
-            yield from asyncio.run(_in_a_row(scale, name, size, bare, ours))
-        yield asyncio.run(_stream(scale, bare, ours))
-        yield from asyncio.run(_many(scale, bare, ours))
+            yield from _in_a_row(scale, name, size, both)
+        yield from _stream(scale, both)
+        yield from _many(scale, both)
 
 
 class _Figures(NamedTuple):
@@ -86,42 +88,66 @@ class _Figures(NamedTuple):
     with_recorder: float
 
 
-async def _in_a_row(scale: Scale, name: str, size: int, bare: _Child, ours: _Child) -> list[Row]:
+Asking = Callable[[aiohttp.ClientSession, str], Coroutine[None, None, _Figures]]
+"""Has one of both asked, and says what that took."""
+
+
+def _in_a_row(scale: Scale, name: str, size: int, both: Mapping[str, _Child]) -> Iterator[Row]:
     """A conversation that goes on, request by request."""
-    figures: dict[str, list[_Figures]] = {"ours": [], "bare": []}
-    async with aiohttp.ClientSession() as client:
-        for number in range(scale.repeats + 1):
-            for who, child in (("bare", bare), ("ours", ours)):
-                talk = _Talk(size)
-                await _asked(client, child, [talk])  # a conversation that is new has to be recorded as a whole
-                found = await _asked(client, child, [talk], ROUNDS)
-                if number:
-                    figures[who].append(found)
-    return list(_rows(f"{name} in a row", figures))
+
+    async def asked(client: aiohttp.ClientSession, who: str) -> _Figures:
+        talk = _Talk(size)
+        await _asked(client, both[who], [talk])  # a conversation that is new has to be recorded as a whole
+        return await _asked(client, both[who], [talk], ROUNDS)
+
+    yield from _rows(scale, f"{name} in a row", both, asked)
 
 
-async def _many(scale: Scale, bare: _Child, ours: _Child) -> list[Row]:
+def _many(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
     """Many agents that ask at once, each in a conversation of its own."""
-    figures: dict[str, list[_Figures]] = {"ours": [], "bare": []}
-    talks = {who: [_Talk(SIZES[1][1]) for _ in range(AGENTS)] for who in figures}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
-        for number in range(scale.repeats + 1):
-            for who, child in (("bare", bare), ("ours", ours)):
-                found = await _asked(client, child, talks[who])
-                if number:
-                    figures[who].append(found)
-    return list(_rows(f"{AGENTS} agents at once", figures))
+    talks = {who: [_Talk(SIZES[1][1]) for _ in range(AGENTS)] for who in both}
+
+    async def asked(client: aiohttp.ClientSession, who: str) -> _Figures:
+        return await _asked(client, both[who], talks[who])
+
+    yield from _rows(scale, f"{AGENTS} agents at once", both, asked)
 
 
-def _rows(name: str, figures: dict[str, list[_Figures]]) -> Iterator[Row]:
-    def rounds(figure: Callable[[_Figures], float]) -> Rounds:
-        return Rounds({who: [figure(each) for each in found] for who, found in figures.items()})
+def _rows(scale: Scale, name: str, both: Mapping[str, _Child], asked: Asking) -> Iterator[Row]:
+    """What both took for the same requests, in turns."""
+    processor: dict[str, list[float]] = {who: [] for who in both}
+    whole: dict[str, list[float]] = {who: [] for who in both}
+    with _client() as (runner, client):
 
-    first, processor = rounds(lambda each: each.first), rounds(lambda each: each.processor)
-    yield beside(f"first byte, {name}", first, "ours", "bare", PEER, FIRST_BYTE)
-    yield beside(f"processor, {name}", processor, "ours", "bare", PEER, PROCESSOR)
-    whole = rounds(lambda each: each.with_recorder)
-    yield beside(f"processor with the recorder, {name}", whole, "ours", "bare", PEER)
+        def first(who: str) -> float:
+            took = runner.run(asked(client, who))
+            processor[who].append(took.processor)
+            whole[who].append(took.with_recorder)
+            return took.first
+
+        for who in both:
+            runner.run(asked(client, who))  # to warm up
+        found = rounds({who: partial(first, who) for who in both}, scale.repeats, warm_up=False)
+        yield beside(f"first byte, {name}", found, "ours", "bare", PEER, FIRST_BYTE)
+        found = found.also("our processor", processor["ours"]).also("bare processor", processor["bare"])
+        yield beside(f"processor, {name}", found, "our processor", "bare processor", PEER, PROCESSOR)
+        found = found.also("our whole", whole["ours"]).also("bare whole", whole["bare"])
+        yield beside(f"processor with the recorder, {name}", found, "our whole", "bare whole", PEER)
+
+
+@contextmanager
+def _client() -> Iterator[tuple[asyncio.Runner, aiohttp.ClientSession]]:
+    """A loop, and a client in it with any number of connections."""
+
+    async def made() -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+
+    with asyncio.Runner() as runner:
+        client = runner.run(made())
+        try:
+            yield runner, client
+        finally:
+            runner.run(client.close())
 
 
 async def _asked(client: aiohttp.ClientSession, child: _Child, talks: list[_Talk], times: int = 1) -> _Figures:
@@ -175,21 +201,21 @@ class _Talk:
         return body
 
 
-async def _stream(scale: Scale, bare: _Child, ours: _Child) -> Row:
+def _stream(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
     """The processor's time of both for a long answer, recording included."""
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "look"}]}
-    figures: dict[str, list[float]] = {"ours": [], "bare": []}
-    async with aiohttp.ClientSession() as client:
-        for number in range(scale.repeats * STREAMS + 1):
-            for name, child in (("ours", ours), ("bare", bare)):
-                before = child.all_seconds()
-                async with client.post(f"{child.url}/v1/chat/completions", json=body) as came:
-                    await came.read()
-                await child.settled()  # what is done behind it counts
-                if number:
-                    figures[name].append(max(child.all_seconds() - before, 0.005))
-    found = Rounds(figures)
-    return beside(f"a stream of {scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE)
+
+    async def streamed(client: aiohttp.ClientSession, child: _Child) -> float:
+        before = child.all_seconds()
+        async with client.post(f"{child.url}/v1/chat/completions", json=body) as came:
+            await came.read()
+        await child.settled()  # what is done behind it counts
+        return max(child.all_seconds() - before, 0.005)
+
+    with _client() as (runner, client):
+        works = {who: lambda child=child: runner.run(streamed(client, child)) for who, child in both.items()}
+        found = rounds(works, scale.repeats * STREAMS)
+        yield beside(f"a stream of {scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ class Word(App):
 Word().run()
 """
 """The smallest program there can be, without anything of ours in its process."""
+ONE_WORD_PROGRAM = (sys.executable, "-c", ONE_WORD_CODE)
 QUIT = "\x11"
 OURS = "Workbench"
 """Stands in the first frame."""
@@ -53,15 +54,19 @@ def run(scale: Scale) -> Iterator[Row]:
         yield in_units("processor's time of an idle second", rounds(share, 1, warm_up=False), "idle", IDLE)
 
 
-def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str], typed: str = "") -> float:
-    """The processor's time of a program until its first frame, or until what is typed into that is seen."""
+def first_frame(
+    program: tuple[str, ...], text: str, places: Mapping[str, str], typed: str = "", *, waited: bool = False
+) -> float:
+    """The processor's time of a program until its first frame, or until what is typed into that is seen; or how long
+    that is waited for."""
+    start = wall()
     terminal = Terminal(command=program, **places)
     try:
         terminal.wait_for(text)
         if typed:
             terminal.press(typed)
             terminal.wait_for(typed)
-        return spent_by(terminal.process.pid)
+        return wall() - start if waited else spent_by(terminal.process.pid)
     finally:
         terminal.press(QUIT)
         terminal.end()
@@ -69,9 +74,13 @@ def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str], 
 
 ONE_WORD = Yardstick(
     "a Textual app with one word",
-    lambda: first_frame((sys.executable, "-c", ONE_WORD_CODE), WORD, environment()),
+    lambda: first_frame(ONE_WORD_PROGRAM, WORD, environment()),
 )
 """For what is on the screen."""
+WAITED = Yardstick(
+    "a Textual app with one word, waited for", lambda: first_frame(ONE_WORD_PROGRAM, WORD, environment(), waited=True)
+)
+"""For what somebody waits for before a screen."""
 
 
 def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from statistics import quantiles
 from typing import Any
 
@@ -16,7 +17,7 @@ from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Markdown
 
-from bench.harness import Rounds, Row, Scale, beside, now, wall
+from bench.harness import Row, Scale, beside, now, rounds, wall
 from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import until
 from workbench.session.observable import ObservableSession
@@ -53,16 +54,19 @@ def run(scale: Scale) -> Iterator[Row]:
     length = scale.chunks * PIECE
     text = (BLOCK * (length // len(BLOCK) + 1))[:length]
     works = {"ours": _ours, "peer": _peer}
-    cpu: dict[str, list[float]] = {name: [] for name in works}
     pauses: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(scale.slow_repeats // 2 + 1):  # the peer takes its time
-        for name, work in works.items():
-            seconds, pause = asyncio.run(work(text))
-            cpu[name].append(seconds)
-            pauses[name].append(pause)
+
+    def answered(name: str) -> float:
+        seconds, pause = asyncio.run(works[name](text))
+        pauses[name].append(pause)
+        return seconds
+
+    each = {name: partial(answered, name) for name in works}
+    found = rounds(each, scale.slow_repeats // 2 + 1, gc_on=True, warm_up=False)  # the peer takes its time
     name = f"chat, {length:,} characters"
-    yield beside(f"{name}, processor time", Rounds(cpu), "ours", "peer", PEER, at_most=1.0)
-    yield beside(f"{name}, p95 pause", Rounds(pauses), "ours", "peer", PEER, at_most=0.35)
+    yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.0)
+    paused = found.also("our pause", pauses["ours"]).also("its pause", pauses["peer"])
+    yield beside(f"{name}, p95 pause", paused, "our pause", "its pause", PEER, at_most=0.35)
 
 
 async def _ours(text: str) -> tuple[float, float]:

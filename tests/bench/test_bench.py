@@ -21,6 +21,7 @@ LONG = {
     "ask",
     "proxy",
     "open_screen",
+    "settle",
     "turn",
     "stream",
     "growth",
@@ -127,6 +128,43 @@ def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | 
     assert row.ok is ok
     assert faster("a", found, "unit", "ours", "b", limit).ok is (None if ok is None else not ok)
     assert (suite.cells(row)[-1] == "unsure: rounds on both sides") == (ok is None)
+
+
+@pytest.mark.parametrize(
+    ("ours", "rounds_taken", "ok"),
+    [
+        ([1.0, 1.1, 1.2], 3, True),
+        ([1.6, 1.7, 1.8], 3, False),
+        ([1.4, 1.6, 1.4, 1.4, 1.4], 5, True),  # of five, the outermost two do not count
+        ([1.4, 1.6] * 5, 9, None),
+    ],
+)
+def test_where_there_is_no_verdict_more_rounds_are_taken(ours: list[float], rounds_taken: int, ok: bool | None) -> None:
+    figures = iter(ours)
+    taken: list[float] = []
+
+    def work() -> float:
+        taken.append(next(figures))
+        return taken[-1]
+
+    found = rounds({"ours": work}, 3, warm_up=False, yardstick=Yardstick("unit", lambda: 1.0))
+    assert in_units("a", found, "ours", 1.5).ok is ok
+    assert len(taken) == rounds_taken
+    again = in_units("a", found, "ours", 1.5)
+    assert (again.ok, len(taken)) == (ok, rounds_taken), "nothing is asked twice"
+
+
+def test_what_the_works_leave_behind_grows_with_the_rounds() -> None:
+    left: list[float] = []
+
+    def work() -> float:
+        left.append(1.4 if len(left) % 2 else 1.6)
+        return 5.0
+
+    found = rounds({"ours": work}, 2, warm_up=False, yardstick=Yardstick("unit", lambda: 1.0))
+    assert in_units("a", found.also("left", left), "left", 1.5).ok is None
+    assert len(left) == 6
+    assert in_units("a", found, "ours", 4.0).ok is False
 
 
 def test_works_take_turns_and_the_first_round_is_to_warm_up() -> None:

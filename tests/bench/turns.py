@@ -85,7 +85,7 @@ def turn(scale: Scale) -> Iterator[Row]:
                 return wall() - start
 
             found = rounds(_works(runner, ours=ours, peer=peer), scale.repeats * SHORT_ROUNDS)
-    yield beside("turn over HTTP, answer of one chunk", found, "ours", "peer", PEER, TURN)
+            yield beside("turn over HTTP, answer of one chunk", found, "ours", "peer", PEER, TURN)
 
 
 def stream(scale: Scale) -> Iterator[Row]:
@@ -94,7 +94,7 @@ def stream(scale: Scale) -> Iterator[Row]:
     with ready(1) as (runner, gateway):
         first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
         found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
-    yield beside("first token over HTTP", found, "ours", "peer", PEER, FIRST_TOKEN)
+        yield beside("first token over HTTP", found, "ours", "peer", PEER, FIRST_TOKEN)
 
     pauses: dict[str, list[float]] = {"ours": [], "peer": []}
     with ready(scale.chunks) as (runner, gateway):
@@ -111,9 +111,9 @@ def stream(scale: Scale) -> Iterator[Row]:
         long = {"ours": partial(cost, "ours", _texts), "peer": partial(cost, "peer", _bare)}
         # With the collector on: its work is part of what a stream costs, and makes pauses.
         found = rounds(_works(runner, **long), scale.slow_repeats, gc_on=True, warm_up=False, yardstick=BUSY)
-    name = f"stream of {scale.chunks:,} chunks"
-    yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.1)
-    yield in_units(f"{name}, longest pause", found.also("pause", pauses["ours"]), "pause", PAUSE)
+        name = f"stream of {scale.chunks:,} chunks"
+        yield beside(f"{name}, processor time", found, "ours", "peer", PEER, at_most=1.1)
+        yield in_units(f"{name}, longest pause", found.also("pause", pauses["ours"]), "pause", PAUSE)
 
 
 Texts = Callable[[Gateway, Mapping[str, Any]], AsyncIterator[str]]

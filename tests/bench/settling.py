@@ -1,0 +1,70 @@
+"""A long session on the screen: how long the program is at work after it was opened, in a real pseudo-terminal.
+
+As a user waits for it, in turns with an app of one word that is waited for in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import deque
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.children import environment, processor_time, spent_by
+from bench.harness import Row, Scale, in_units, rounds, wall
+from bench.large_files import transcript
+from bench.screen import QUIT, WAITED
+from support.terminal import WORKBENCH, Terminal
+from support.waiting import WaitLimit
+from workbench.log.store import Store
+
+SETTLED = 16.7
+"""5 s where the app with one word takes 0.3 s."""
+CALM = 0.08
+"""The share of a processor below which nothing but the cursor is at work."""
+WINDOW = 2.0
+"""Seconds for which it has to be calm."""
+
+
+def run(scale: Scale) -> Iterator[Row]:
+    """An imported session of an agent, opened for the first time, when nothing of it is counted, and once more."""
+    with TemporaryDirectory() as folder:
+        file, known, new = (Path(folder, name) for name in ("long.jsonl", "known", "new"))
+        file.write_text("".join(json.dumps(line) + "\n" for line in transcript(scale.lines)), "utf-8")
+        places = {**environment(), "WORKBENCH_CONFIG_DIR": f"{folder}/config"}
+        processor_time((*WORKBENCH, "import", str(file)), {**places, "WORKBENCH_DATA_DIR": str(new)}, folder)
+        with Store.open(new / "workbench.db") as store:
+            (session,) = store.list()
+
+        def first() -> float:
+            shutil.rmtree(known, ignore_errors=True)
+            shutil.copytree(new, known)
+            return again()
+
+        again = partial(_settled, session.id, {**places, "WORKBENCH_DATA_DIR": str(known)})
+        found = rounds({"first": first, "again": again}, scale.slow_repeats, warm_up=False, yardstick=WAITED)
+        name = f"session of {scale.lines:,} lines on the screen, at rest"
+        yield in_units(name, found, "first", SETTLED)
+        yield in_units(f"{name}, opened again", found, "again", SETTLED)
+
+
+def _settled(session: str, places: Mapping[str, str]) -> float:
+    """Seconds from the start until the program is calm for a while."""
+    start, limit = wall(), WaitLimit()
+    terminal = Terminal("open", session, **places)
+    try:
+        seen = deque([(0.0, 0.0)])
+        while seen[-1][0] - seen[0][0] < WINDOW or seen[-1][1] - seen[0][1] > CALM * WINDOW:
+            assert not limit.is_over, "the program is still at work"
+            terminal.watch(0.1)
+            seen.append((wall() - start, spent_by(terminal.process.pid)))
+            while seen[-1][0] - seen[1][0] >= WINDOW:
+                seen.popleft()
+        end, spent = seen[-1]
+        return next(at for at, before in seen if spent - before <= CALM * (end - at))
+    finally:
+        terminal.press(QUIT)
+        terminal.end()
