@@ -62,7 +62,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(
-    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=3
+    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=2
 )
 TINY = Scale(
     60,
@@ -88,8 +88,13 @@ STEADY = 0.2
 
 FEW = 5
 """Rounds, below which all of them must agree on a verdict."""
-MOST = 3
-"""So many times the rounds that are wanted are taken where there is no verdict after those."""
+
+
+class Insistence:
+    """How much is done for a verdict, in the whole run."""
+
+    most = 1
+    """So many times the rounds that are wanted may be taken."""
 
 
 class Target(NamedTuple):
@@ -275,7 +280,7 @@ def rounds(
     """Let the works and the yardstick take turns, so that a slow spell of the machine falls on all of them.
 
     The first round is to warm up and does not count; what takes long needs none. Where a row has no verdict then, there
-    are more.
+    may be more.
     """
     taking_turns = {**works, yardstick.name: yardstick.work}
     figures: dict[str, list[float]] = {name: [] for name in taking_turns}
@@ -291,5 +296,4 @@ def rounds(
     if warm_up:
         for found in figures.values():
             del found[0]
-    more = repeats * (MOST - 1) if repeats > 1 else 0
-    return Rounds(figures, yardstick.name, (take_round() for _ in range(more)))
+    return Rounds(figures, yardstick.name, (take_round() for _ in range(repeats * (Insistence.most - 1))))

@@ -40,7 +40,7 @@ from bench import (
     turns,
     usages,
 )
-from bench.harness import FULL, QUICK, Row, Scale, Unit
+from bench.harness import FULL, QUICK, Insistence, Row, Scale, Unit
 
 Benchmark = Callable[[Scale], Iterator[Row]]
 
@@ -88,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     scale = QUICK if options.quick else FULL
     if options.turns:
         scale = scale._replace(turns=options.turns)
+    Insistence.most = 3 if options.sure else 1
     began, before = time.perf_counter(), conditions()
     rows: list[tuple[str, Row]] = []
     crashed: list[str] = []
@@ -115,6 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: a minute and a half")
+    parser.add_argument("--sure", action="store_true", help="up to three times the rounds where there is no verdict")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
     parser.add_argument("--turns", type=int, metavar="N", help="turns of the long conversation (1,000; --quick: 80)")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; default: all")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import suite
-from bench.harness import TINY, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
+from bench.harness import TINY, Insistence, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
 from support.requirements import requirement
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "moved", "middle", "ok"}
@@ -139,7 +139,10 @@ def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | 
         ([1.4, 1.6] * 5, 9, None),
     ],
 )
-def test_where_there_is_no_verdict_more_rounds_are_taken(ours: list[float], rounds_taken: int, ok: bool | None) -> None:
+def test_where_there_is_no_verdict_more_rounds_are_taken(
+    ours: list[float], rounds_taken: int, ok: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Insistence, "most", 3)
     figures = iter(ours)
     taken: list[float] = []
 
@@ -154,7 +157,8 @@ def test_where_there_is_no_verdict_more_rounds_are_taken(ours: list[float], roun
     assert (again.ok, len(taken)) == (ok, rounds_taken), "nothing is asked twice"
 
 
-def test_what_the_works_leave_behind_grows_with_the_rounds() -> None:
+def test_what_the_works_leave_behind_grows_with_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Insistence, "most", 3)
     left: list[float] = []
 
     def work() -> float:
