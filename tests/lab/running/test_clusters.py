@@ -169,6 +169,17 @@ def test_a_worker_with_other_code_or_none_is_told_in_a_sentence(found: object, t
     )
 
 
+def test_a_worker_that_just_died_is_no_stranger() -> None:
+    from distributed.comm.core import CommClosedError  # late: it takes half a second
+
+    workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
+    answers = {"tcp://a:1": "", "tcp://b:1": CommClosedError("in <TCP (closed) ...>: ConnectionResetError")}
+    closed: list[bool] = []
+    workers._client = SimpleNamespace(run=lambda *_, **__: answers, close=lambda: closed.append(True))
+    workers._refuse_strangers("tcp://s:1", own_stamp())
+    assert not closed, "the others do its work"
+
+
 def test_dask_on_this_machine_lets_nobody_else_in() -> None:
     distributed = import_optional("distributed", "a test", "cluster")
     workers = DaskWorkers(LOCAL, 1)

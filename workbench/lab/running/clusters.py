@@ -102,8 +102,8 @@ class DaskWorkers:
         except Exception as error:  # the connection is lost
             self._client.close()
             raise WorkbenchError(f"--cluster {address}: the workers did not answer: {error}") from None
-        # An answer is an exception or words; an empty text is agreement.
-        strange = {worker: each for worker, each in answers.items() if each != ""}
+        # An answer is an exception or words; an empty text is agreement. One that just died has lost its connection.
+        strange = {worker: each for worker, each in answers.items() if each != "" and not isinstance(each, OSError)}
         if strange:
             self._client.close()
             worker, found = min(strange.items())
