@@ -8,8 +8,9 @@ import pytest
 
 from tui.play import Script, Watcher, answer, until
 from tui.recorded.long_run import as_file, as_session, run
-from workbench.log.events import Compaction
+from workbench.log.events import Compaction, SlotContent
 from workbench.session.adopting import adoption_changes
+from workbench.session.opening import replan_session
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -142,3 +143,18 @@ async def test_a_summary_that_is_encrypted_is_named_before_the_session_goes_on(s
     finally:
         await on.model.close()
         await other.model.close()
+
+
+async def test_tools_count_as_the_agent_describes_them_until_its_session_goes_on_here(services: Services) -> None:
+    custom = '{"type": "custom", "name": "exec", "description": "Run it.", "format": {"type": "text"}}'
+    on = Watcher(services, as_session(services, [SlotContent("tools", "exec", custom), *run(5)]), policy="layers")
+    try:
+        await on.settled()
+        before = await on.ask(lambda opened: opened.plan)
+        here = await on.ask(lambda opened: replan_session(services, Options(), opened, as_ours=True).planner.plan())
+        assert [row.text for row in before.items if row.slot == "tools"] == [custom]
+        (tool,) = [row for row in here.items if row.slot == "tools"]
+        assert tool.text is not None
+        assert '"type": "function"' in tool.text
+    finally:
+        await on.model.close()

@@ -63,6 +63,8 @@ class Setup:
     """The model's entry without what was learnt from its provider."""
     calibration: Calibration | None = None
     """Learnt from the reports of another agent's session; None: nothing, and the family's factor applies."""
+    own_tools: bool = False
+    """Whether tools count as their agent describes them: it sends them, whatever decides about the conversation."""
 
     @property
     def calls_tools(self) -> bool:
@@ -125,7 +127,7 @@ class Setup:
             provider=self.info.provider or "openai",
             live=live,
             thinking=thinking,
-            own_tools=own_tools,
+            own_tools=own_tools or self.own_tools,
             events=events,
         )
 

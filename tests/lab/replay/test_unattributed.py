@@ -8,12 +8,15 @@ import pytest
 
 from support.logs import number
 from support.talk import iteration, words
+from workbench.context.plan import ContextPlan
 from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
-from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
+from workbench.log.events import AssistantMessage, Body, Setting, SlotContent, Usage, UserMessage
+from workbench.sources.found_plans import find_plan
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
+from workbench.sources.source_setups import opening_planner
 
 
 def lab(*bodies: Body, model: str = "gpt-4o", options: Options | None = None) -> LabSource:
@@ -69,6 +72,32 @@ def test_what_was_planned_at_a_request_has_it_too() -> None:
 def test_whether_a_request_fits_is_told_by_what_it_has_at_that_time() -> None:
     source = lab(*answered([("gpt-4o", size) for size in (9_000, 127_900, 9_000)]))
     assert [point.fits for point in source.run_policy("confirm").points] == [True, False, True]
+
+
+CUSTOM = '{"type": "custom", "name": "exec", "description": "Run it.", "format": {"type": "text"}}'
+PROVIDERS = '{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}'
+
+
+def test_the_agents_own_tools_count_as_it_describes_them_under_every_policy() -> None:
+    slots: list[Body] = [SlotContent("tools", "exec", CUSTOM), SlotContent("tools", "web_search", PROVIDERS)]
+    sizes = [9_000, 10_500]
+    source = lab(*slots, *answered([("gpt-4o", size) for size in sizes]))
+    assert tokens(source, "confirm") == tokens(source, RECORDED) == sizes
+    described = [[item.text for item in plan.items if item.slot == "tools"] for plan in planned_in_all_ways(source)]
+    assert described == [[CUSTOM, PROVIDERS]] * len(described)
+
+
+def planned_in_all_ways(source: LabSource) -> list[ContextPlan]:
+    """The newest request as it was sent, and under a policy that changes nothing: of the lab, `plan` and the screen."""
+    services, given = source.services, source.source
+    named = [find_plan(services, given, Options(policy=policy), nth) for policy in ("", "confirm") for nth in (None, 2)]
+    opened = [opening_planner(services, Options(policy=policy), given)[1].plan() for policy in ("", "confirm")]
+    return [
+        source.plan_request(2, RECORDED),
+        source.plan_request(2, "confirm"),
+        *(each.plan for each in named),
+        *opened,
+    ]
 
 
 def test_another_models_cache_has_nothing_of_a_request() -> None:
