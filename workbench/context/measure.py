@@ -132,6 +132,8 @@ class Meter:
         """Whether thinking is part of the request, as in a request that was recorded in full."""
         self.sends_own_tools = False
         """Whether tools are sent as they are described, also those that a provider runs."""
+        self.sends_own_parts = False
+        """Whether parts of messages are sent as they came, also such as only one provider takes."""
         self._model = model
         self._cuts = _CUTS.setdefault(counter, {})
         self.call = _CALLS.setdefault(counter, _Calls(counter)).__getitem__
@@ -293,7 +295,7 @@ class Meter:
     def put_in_chat_form(self, cell: Cell) -> None:
         """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
         content = cell.event_content
-        if isinstance(content, str) or self.is_record:
+        if isinstance(content, str) or self.is_record or self.sends_own_parts:
             return
         sent, note = chat_parts(content, cell.role)
         if not note:

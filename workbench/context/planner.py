@@ -67,10 +67,12 @@ class Planner:
         live: bool = False,
         thinking: bool = False,
         own_tools: bool = False,
+        own_parts: bool = False,
         events: Iterable[Event] = (),
     ) -> None:
         """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
         `thinking`: the model's thinking is part of the request. `own_tools`: tools are sent as they are described.
+        `own_parts`: and parts of messages as they came.
         """
         self.policy = policy
         self.limits = limits
@@ -79,6 +81,7 @@ class Planner:
         self._meter = Meter(policy, limits, counter, model, provider)
         self._meter.sends_thinking = thinking
         self._meter.sends_own_tools = own_tools
+        self._meter.sends_own_parts = own_parts
         self._events: list[Event] = []
         self._controls: list[Event] = []
         self._in_effect = InEffect()

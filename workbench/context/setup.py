@@ -63,8 +63,9 @@ class Setup:
     """The model's entry without what was learnt from its provider."""
     calibration: Calibration | None = None
     """Learnt from the reports of another agent's session; None: nothing, and the family's factor applies."""
-    own_tools: bool = False
-    """Whether tools count as their agent describes them: it sends them, whatever decides about the conversation."""
+    own_form: bool = False
+    """Whether tools and parts of messages count in the form of another agent, which sends them, whatever decides about
+    the conversation. Our own requests have the form that every chat API takes."""
 
     @property
     def calls_tools(self) -> bool:
@@ -127,7 +128,8 @@ class Setup:
             provider=self.info.provider or "openai",
             live=live,
             thinking=thinking,
-            own_tools=own_tools or self.own_tools,
+            own_tools=own_tools or self.own_form,
+            own_parts=self.own_form,
             events=events,
         )
 

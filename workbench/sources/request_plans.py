@@ -52,13 +52,22 @@ class RequestPlans:
     """Plans requests of a log. Asked for them in order, it goes through the log once."""
 
     def __init__(
-        self, events: Sequence[Event], bodies: RequestBodies, setup_for: SetupFor, *, sizes: bool = False
+        self,
+        events: Sequence[Event],
+        bodies: RequestBodies,
+        setup_for: SetupFor,
+        *,
+        sizes: bool = False,
+        thinking: bool = True,
     ) -> None:
-        """`sizes`: only totals are needed; what a compaction covers is then forgotten and costs nothing more."""
+        """`sizes`: only totals are needed; what a compaction covers is then forgotten and costs nothing more.
+        `thinking`: that of a request which the log has in full counts; from other logs nobody knows what was sent.
+        """
         self._events = events
         self._bodies = bodies
         self._setup_for = setup_for
         self._sizes = sizes
+        self._thinking = thinking
         self._log = LogPlaces()
         self._planners: dict[str, _Walk] = {}
         self._kept: dict[tuple[str, int], Outline] = {}
@@ -102,7 +111,7 @@ class RequestPlans:
         found = self._whole.get(key)
         if found is None or not found.go_on(mark.request):
             found = self._whole[key] = WholeRequestPlanner(
-                self._bodies, self._log, self._setup_for(mark.model), mark.request
+                self._bodies, self._log, self._setup_for(mark.model), mark.request, thinking=self._thinking
             )
         done = self._log.done_by_provider(mark.request, mark.upto)
         return found.plan(done, mark.reported if _may_be_truncated(self._bodies.request(mark.request)) else None)
@@ -217,7 +226,9 @@ def names_of(event: Event) -> tuple[str, ...]:
 class WholeRequestPlanner:
     """Plans requests that the log has in full, from their own contents. A request that extends another continues it."""
 
-    def __init__(self, bodies: RequestBodies, places: LogPlaces, setup: Setup, seq: int) -> None:
+    def __init__(
+        self, bodies: RequestBodies, places: LogPlaces, setup: Setup, seq: int, *, thinking: bool = True
+    ) -> None:
         self._bodies = bodies
         self._log = places
         self._places: dict[int, int | None] = {}
@@ -229,7 +240,7 @@ class WholeRequestPlanner:
         self._reader = reader_for(self._first.dialect)
         taken = self._reader.head(bodies.body(seq))
         self._read = bodies.hashes(seq)[:taken]
-        self._planner = setup.planner(thinking=True)
+        self._planner = setup.planner(thinking=thinking)
         self.go_on(seq)
 
     def go_on(self, seq: int) -> bool:

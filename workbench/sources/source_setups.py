@@ -38,7 +38,7 @@ def make_setup(
         made = made.compacting_like(services.own_policy(source.model))
     if recorded is None:
         return made
-    made = replace(recorded.counted_together(made.summarised_by(services.default_model)), own_tools=True)
+    made = replace(recorded.counted_together(made.summarised_by(services.default_model)), own_form=True)
     outside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
     return made.with_calibration(recorded.calibration(source.model), outside)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,34 @@ def planned_in_all_ways(source: LabSource) -> list[ContextPlan]:
         *(each.plan for each in named),
         *opened,
     ]
+
+
+def test_what_only_its_provider_takes_counts_as_it_was_sent_under_every_policy(tmp_path: Path) -> None:
+    """Whole requests with thinking, a tool that the provider runs, and documents."""
+    found = [{"type": "web_search_result", "url": "https://x.test", "title": "Dough", "encrypted_content": "abc" * 90}]
+    document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": words(90)}}
+    messages: list[object] = [{"role": "user", "content": "look"}]
+    lines, sizes = [], [2_000, 2_500, 3_100]
+    for at, size in enumerate(sizes):
+        search = {"type": "server_tool_use", "id": f"s{at}", "name": "web_search", "input": {"query": "dough"}}
+        searched = {"type": "web_search_tool_result", "tool_use_id": f"s{at}", "content": found}
+        read = {"type": "tool_use", "id": f"c{at}", "name": "Read", "input": {"path": f"{at}.txt"}}
+        answer = [{"type": "thinking", "thinking": words(80), "signature": "abcd"}, search, searched, read]
+        request = {"model": "claude-sonnet-4-5", "system": "You help.", "tools": [json.loads(PROVIDERS)], "messages": [*messages]}
+        usage = {"input_tokens": size, "output_tokens": 100}
+        response = {"type": "message", "role": "assistant", "content": answer, "usage": usage}
+        lines.append(json.dumps({"request": request, "response": response}))
+        result = {"type": "tool_result", "tool_use_id": f"c{at}", "content": [document]}
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": [result]}]
+    file = tmp_path / "requests.jsonl"
+    file.write_text("\n".join(lines))
+    with Services() as services:
+        source = LabSource(services, Options(), services.source(str(file)))
+        assert all(mark.exact for mark in source.marks)
+        assert tokens(source, "confirm") == tokens(source, RECORDED) == sizes
+        assert source.run_policy("confirm").cost == source.run_policy(RECORDED).cost
+        changed = [item.edits for item in source.plan_request(3, "confirm").items if item.in_request]
+        assert not any(changed), "nothing is put into another form"
 
 
 def test_another_models_cache_has_nothing_of_a_request() -> None:

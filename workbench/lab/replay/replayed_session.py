@@ -123,7 +123,7 @@ class ReplayedSession:
         asked = replace(self.options, policy=policy, knobs=(*held, *knobs))
         made = self.services.set_up(asked, self.source._replace(knobs=()))
         self._counter = self._counter or made.counter
-        made = replace(made, counter=self._counter, own_tools=self.source.recorded)
+        made = replace(made, counter=self._counter, own_form=self.source.recorded)
         learnt = self.calibration
         return made.with_calibration(learnt, learnt.rest) if learnt is not None else made
 
