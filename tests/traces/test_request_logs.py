@@ -316,3 +316,38 @@ def test_every_request_of_a_log_is_there_again_exactly_once(steps: list[tuple[in
         sent.append({"model": "m", "messages": [{"role": "system", "content": str(which)}, *talk]})
     found = [body for bodies in read(*sent) for body in requests(bodies)]
     assert sorted(map(json.dumps, found)) == sorted(json.dumps(body) for body in sent)
+
+
+def _as_stream(answer: dict[str, Any]) -> str:
+    start = {**answer, "content": [], "stop_reason": None, "usage": {"input_tokens": 900, "output_tokens": 0}}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+    for at, block in enumerate(answer["content"]):
+        events.append({"type": "content_block_start", "index": at, "content_block": block})
+        events.append({"type": "content_block_stop", "index": at})
+    ends = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}
+    return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in [*events, ends])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("content", ["look", [{"type": "text", "text": "look"}]])
+def test_where_the_messages_fit_several_dialects_the_answer_decides(content: Any, streamed: bool) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    lines = []
+    for at in range(3):
+        call = {"type": "tool_use", "id": f"c{at}", "name": "ls", "input": {}}
+        usage = {"input_tokens": 900, "output_tokens": 5}
+        answer = {"type": "message", "role": "assistant", "content": [call], "stop_reason": "tool_use", "usage": usage}
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 500, "messages": [*messages]}
+        lines.append({"request": body, "response": _as_stream(answer) if streamed else answer})
+        result = {"type": "tool_result", "tool_use_id": f"c{at}", "content": "a.py"}
+        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    (made,) = read(*lines)
+    assert [each.dialect for each in made if isinstance(each, Request)] == ["anthropic"] * 3
+    assert [each.prompt for each in made if isinstance(each, Usage)] == [900] * 3
+
+
+def test_an_answer_does_not_decide_against_the_request() -> None:
+    """A gateway may answer in another form than it was asked in."""
+    answer = {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn", "usage": {}}
+    (made,) = read({"request": FIRST, "response": answer})
+    assert [each.dialect for each in made if isinstance(each, Request)] == ["chat"]

@@ -25,7 +25,8 @@ from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
 from workbench.traces.written_times import epoch_milliseconds
-from workbench.wire.dialects import DIALECT_REGISTRY, DIALECTS, from_stream
+from workbench.wire.dialect import Dialect
+from workbench.wire.dialects import DEFAULT, DIALECT_REGISTRY, DIALECTS, dialect_of_message, from_stream
 from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in
 
@@ -102,7 +103,7 @@ def exchange_of(value: Any) -> Exchange | None:
     address = text_in(value, "path") or text_in(value, "url") or text_in(dict_in(value, "request"), "url")
     if bedrock.is_body(body):
         return _converse(value, body, address)
-    dialect = _dialect(body, isinstance(given, str) or not given.keys().isdisjoint(_SAID))
+    dialect = _dialect(body, given)
     if dialect is None or any(word in address for word in _COUNTING):
         return None
     model = text_in(body, "model") or address.rpartition("models/")[2].partition(":")[0]
@@ -166,6 +167,22 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
     return {"model": value.get("model"), **answer} if answer else {}
 
 
-def _dialect(body: dict[str, Any], answered: bool) -> DialectName | None:
-    """The dialect of a request that waits for its answer, or was answered; None for all else."""
-    return next((each.name for each in DIALECTS.values() if each.recognises_request(body, answered)), None)
+def _dialect(body: dict[str, Any], given: dict[str, Any] | str) -> DialectName | None:
+    """The dialect of a request that waits for its answer, or was answered; None for all else.
+
+    The messages of a request may fit several: then the answer decides.
+    """
+    answered = isinstance(given, str) or not given.keys().isdisjoint(_SAID)
+    found = next((each for each in DIALECTS.values() if each.recognises_request(body, answered)), None)
+    if found is DEFAULT and given and not body.get("tools") and not any(map(dialect_of_message, body["messages"])):
+        found = _dialect_of_answer(given) or found
+    return None if found is None else found.name
+
+
+def _dialect_of_answer(given: dict[str, Any] | str) -> Dialect | None:
+    """The dialect of an answer to a request with messages; None: it is none that we know."""
+    for each in DIALECTS.values():
+        answer = given if isinstance(given, dict) else from_stream(each.name, given)
+        if each.places[1] == DEFAULT.places[1] and each.messages_in_answer(answer) is not None:
+            return each
+    return None
