@@ -7,12 +7,13 @@ them, other processes cannot read them in `/proc/PID/environ`, and they are remo
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from workbench.config.patterns import late_pattern
 
 HIDDEN = "[key]"
 """The text that replaces a key."""
@@ -22,12 +23,12 @@ KEY_SHAPES = (
 )
 """Keys in the formats of their issuers, also with the middle starred out."""
 
-_NAME = re.compile(
+_NAME = late_pattern(
     r"((^|_)(API_?KEYS?|KEYS?|KEY_ID|TOKENS?|SECRETS?|\w*PASSWORDS?|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|PAT|JWT|AUTH|BEARER"
     r"|SECRET_KEY_BASE)|\w(APIKEYS?|AIKEY|_PWD))(_(\d+|OLD|NEW|PREVIOUS|BACKUP|PROD|DEV|TEST|STAGING|LIVE))*$"
 )
-_VALUE = re.compile(KEY_SHAPES)
-_HOLDS_KEY = re.compile(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]*:[^/\s@]+@")
+_VALUE = late_pattern(KEY_SHAPES)
+_HOLDS_KEY = late_pattern(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]*:[^/\s@]+@")
 """A key alone, in a header or in JSON, or an address with a password."""
 _SHORTEST = 8
 """Shorter values are not keys; removing them would only mangle the text."""
