@@ -351,3 +351,28 @@ def test_an_answer_does_not_decide_against_the_request() -> None:
     answer = {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn", "usage": {}}
     (made,) = read({"request": FIRST, "response": answer})
     assert [each.dialect for each in made if isinstance(each, Request)] == ["chat"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_of_a_tool_with_free_text_has_it_under_input(streamed: bool) -> None:
+    called = {"id": "c1", "type": "custom", "custom": {"name": "exec", "input": "cat a.txt"}}
+    said = {"role": "assistant", "content": None, "tool_calls": [called]}
+    answer: Any = {"model": "gpt-5", "choices": [{"message": said, "finish_reason": "tool_calls"}]}
+    if streamed:
+        begun = {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "exec", "input": "cat "}}
+        pieces = [begun, {"index": 0, "custom": {"input": "a.txt"}}]
+        chunks: list[Any] = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        answer = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    tool = {"type": "custom", "custom": {"name": "exec", "description": "Run it."}}
+    body = {"model": "gpt-5", "tools": [tool], "messages": [ASKED]}
+    returned = {"role": "tool", "tool_call_id": "c1", "content": "hello"}
+    (made,) = read(
+        {"request": body, "response": answer},
+        {"request": {**body, "messages": [ASKED, said, returned]}, "response": {}},
+    )
+    assert [(each.tool, json.loads(each.arguments)) for each in made if isinstance(each, ToolCall)] == [
+        ("exec", {"input": "cat a.txt"})
+    ]
+    assert [each.call_id for each in made if isinstance(each, ToolResult)] == ["c1"]
+    assert [each.name for each in made if isinstance(each, SlotContent)] == ["exec"]

@@ -62,6 +62,8 @@ _KNOWN = frozenset(
     )
 )
 """The keys that a request may have. If a body has no recorded answer, other keys mean that it is no chat request."""
+_SAID_BY = {"function": "arguments", "custom": "input"}
+"""The kinds of calls, and the key of what the model says to each: JSON, or free text."""
 _FINISH = {"length": "length", "tool_calls": "tool_calls", "function_call": "tool_calls", "content_filter": "refused"}
 
 
@@ -107,9 +109,10 @@ class ChatDialect(Dialect):
 
     def recognises_message(self, message: dict[str, Any]) -> bool:
         """Whether the message has calls, is a result, or has parts that only chats have."""
-        calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
+        calls = list_in(message, "tool_calls")
+        texts = (dict_in(call, "function").get("arguments") or dict_in(call, "custom").get("input") for call in calls)
         is_result = text_in(message, "role") == "function" or bool(text_in(message, "tool_call_id"))
-        if is_result or "function_call" in message or any(isinstance(each, str) for each in calls):
+        if is_result or "function_call" in message or any(isinstance(each, str) for each in texts):
             return True
         return any(text_in(part, "type") in _PARTS for part in list_in(message, "content"))
 
@@ -136,7 +139,7 @@ class ChatDialect(Dialect):
             yield FoundItem(key, -1, "reasoning", text_in(message, key))
         yield from content_items(message, role)
         for index, call in enumerate(list_in(message, "tool_calls")):
-            function = dict_in(call, "function")
+            function = _called(call)
             arguments = json_text(function.get("arguments") or "")
             yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
         legacy = dict_in(message, "function_call")
@@ -275,7 +278,7 @@ class ChatReader:
             self._call({"id": f"call_{reply}", "function": legacy}, reply)
 
     def _call(self, call: Any, reply: str) -> None:
-        function = dict_in(call, "function")
+        function = _called(call)
         if not isinstance(function.get("name"), str):
             raise Malformed('a tool call with "function" and its "name"', call)
         arguments = function.get("arguments", "")
@@ -284,6 +287,12 @@ class ChatReader:
         call_id, tool = text_in(call, "id"), without_surrogates(function["name"])
         self._functions[tool] = call_id
         self.builder.add(ToolCall(call_id, tool, without_surrogates(arguments), reply))
+
+
+def _called(call: Any) -> dict[str, Any]:
+    """The name and the arguments of a call. The text for a tool with free text is under `input`."""
+    custom = dict_in(call, "custom")
+    return {**custom, "arguments": {"input": custom.get("input", "")}} if custom else dict_in(call, "function")
 
 
 def _content(value: dict[str, Any]) -> Content:
@@ -338,10 +347,13 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                     pieces[key].append(text)
             for piece in list_in(delta, "tool_calls"):
                 index = piece_index(piece)
-                call = calls.setdefault(index, {"id": "", "name": [], "arguments": []})
+                call = calls.setdefault(index, {"id": "", "kind": "function", "name": [], "said": []})
                 call["id"] = call["id"] or text_in(piece, "id")
-                for key in ("name", "arguments"):
-                    call[key].append(text_in(dict_in(piece, "function"), key))
+                for kind, key in _SAID_BY.items():
+                    if inside := dict_in(piece, kind):
+                        call["kind"] = kind
+                        call["name"].append(text_in(inside, "name"))
+                        call["said"].append(text_in(inside, key))
             finish = text_in(choice, "finish_reason") or finish
     message: dict[str, Any] = {"role": "assistant", **{key: joined_pieces(texts) for key, texts in pieces.items()}}
     if calls:
@@ -350,9 +362,5 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
 
 
-def _whole_call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
-    return {
-        "id": id,
-        "type": "function",
-        "function": {"name": joined_pieces(name), "arguments": joined_pieces(arguments)},
-    }
+def _whole_call(id: str, kind: str, name: list[str], said: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
+    return {"id": id, "type": kind, kind: {"name": joined_pieces(name), _SAID_BY[kind]: joined_pieces(said)}}

@@ -61,8 +61,8 @@ class EventBuilder:
 
         `place`: distinguishes it from other tools of the same name.
         """
-        name = text_in(dict_in(definition, "function"), "name") or text_in(definition, "name")
-        name = name or text_in(definition, "type")
+        places = (dict_in(definition, "function"), dict_in(definition, "custom"), definition)
+        name = next(filter(None, (text_in(each, "name") for each in places)), "") or text_in(definition, "type")
         if name:
             self.add(SlotContent("tools", f"{place}.{name}" if place else name, json_text(definition)))
         else:
