@@ -27,6 +27,8 @@ from workbench.log.events import (
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import read_conversations
+from workbench.wire.chat import ChatDialect
+from workbench.wire.dialects import DIALECT_REGISTRY
 from workbench.wire.parts import join_body
 from workbench.wire.requests import RequestBodies
 
@@ -346,10 +348,32 @@ def test_where_the_messages_fit_several_dialects_the_answer_decides(content: Any
     assert [each.prompt for each in made if isinstance(each, Usage)] == [900] * 3
 
 
-def test_an_answer_does_not_decide_against_the_request() -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST,
+        {"model": "m", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "look"}]},
+        {"model": "m", "messages": [{"role": "developer", "content": "be brief"}, {"role": "user", "content": "look"}]},
+    ],
+)
+def test_an_answer_does_not_decide_against_the_request(body: dict[str, Any]) -> None:
     """A gateway may answer in another form than it was asked in."""
     answer = {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn", "usage": {}}
-    (made,) = read({"request": FIRST, "response": answer})
+    (made,) = read({"request": body, "response": answer})
+    assert [each.dialect for each in made if isinstance(each, Request)] == ["chat"]
+
+
+def test_a_plain_chat_stays_one_beside_a_plugins_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Acme(ChatDialect):
+        name = "acme"
+
+        def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+            return False
+
+    find = DIALECT_REGISTRY.find_named
+    monkeypatch.setattr(DIALECT_REGISTRY, "plugins", lambda: {"acme": Acme()})
+    monkeypatch.setattr(DIALECT_REGISTRY, "find_named", lambda name: Acme() if name == "acme" else find(name))
+    (made,) = read({"request": {"model": "gpt-4o", "messages": [ASKED]}, "response": ANSWERS[1]})
     assert [each.dialect for each in made if isinstance(each, Request)] == ["chat"]
 
 

@@ -170,19 +170,24 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
 def _dialect(body: dict[str, Any], given: dict[str, Any] | str) -> DialectName | None:
     """The dialect of a request that waits for its answer, or was answered; None for all else.
 
-    The messages of a request may fit several: then the answer decides.
+    Messages without anything that only one dialect has fit several: then the answer decides.
     """
     answered = isinstance(given, str) or not given.keys().isdisjoint(_SAID)
     found = next((each for each in DIALECTS.values() if each.recognises_request(body, answered)), None)
-    if found is DEFAULT and given and not body.get("tools") and not any(map(dialect_of_message, body["messages"])):
+    if found is DEFAULT and given and not body.get("tools") and all(map(_fits_several, body["messages"])):
         found = _dialect_of_answer(given) or found
     return None if found is None else found.name
 
 
+def _fits_several(message: dict[str, Any]) -> bool:
+    return text_in(message, "role") in ("user", "assistant") and dialect_of_message(message) is None
+
+
 def _dialect_of_answer(given: dict[str, Any] | str) -> Dialect | None:
-    """The dialect of an answer to a request with messages; None: it is none that we know."""
-    for each in DIALECTS.values():
-        answer = given if isinstance(given, dict) else from_stream(each.name, given)
-        if each.places[1] == DEFAULT.places[1] and each.messages_in_answer(answer) is not None:
-            return each
+    """The dialect of an answer, among those that have the system prompt outside the messages; None: none of them."""
+    for each in DIALECT_REGISTRY.own.values():
+        if each.places[0] and each.places[1] == DEFAULT.places[1]:
+            answer = given if isinstance(given, dict) else from_stream(each.name, given)
+            if each.messages_in_answer(answer) is not None:
+                return each
     return None

@@ -110,7 +110,7 @@ class ChatDialect(Dialect):
     def recognises_message(self, message: dict[str, Any]) -> bool:
         """Whether the message has calls, is a result, or has parts that only chats have."""
         calls = list_in(message, "tool_calls")
-        texts = (dict_in(call, "function").get("arguments") or dict_in(call, "custom").get("input") for call in calls)
+        texts = (dict_in(call, kind).get(key) for call in calls for kind, key in _SAID_BY.items())
         is_result = text_in(message, "role") == "function" or bool(text_in(message, "tool_call_id"))
         if is_result or "function_call" in message or any(isinstance(each, str) for each in texts):
             return True
