@@ -173,11 +173,20 @@ def test_a_worker_that_just_died_is_no_stranger() -> None:
     from distributed.comm.core import CommClosedError  # late: it takes half a second
 
     workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
-    answers = {"tcp://a:1": "", "tcp://b:1": CommClosedError("in <TCP (closed) ...>: ConnectionResetError")}
+    answers: dict[str, object] = {
+        "tcp://a:1": "",
+        "tcp://b:1": CommClosedError("in <TCP (closed) ...>: ConnectionResetError"),
+    }
     closed: list[bool] = []
     workers._client = SimpleNamespace(run=lambda *_, **__: answers, close=lambda: closed.append(True))
     workers._refuse_strangers("tcp://s:1", own_stamp())
     assert not closed, "the others do its work"
+    del answers["tcp://a:1"]
+    with pytest.raises(WorkbenchError, match="the workers did not answer: in <TCP"):
+        workers._refuse_strangers("tcp://s:1", own_stamp())
+    answers["tcp://c:1"] = PermissionError("settings")
+    with pytest.raises(StrangeWorker, match="tcp://c:1 has no Workbench, or an older one: settings"):
+        workers._refuse_strangers("tcp://s:1", own_stamp())
 
 
 def test_dask_on_this_machine_lets_nobody_else_in() -> None:

@@ -102,13 +102,19 @@ class DaskWorkers:
         except Exception as error:  # the connection is lost
             self._client.close()
             raise WorkbenchError(f"--cluster {address}: the workers did not answer: {error}") from None
-        # An answer is an exception or words; an empty text is agreement. One that just died has lost its connection.
-        strange = {worker: each for worker, each in answers.items() if each != "" and not isinstance(each, OSError)}
+        # A worker that just died has lost its connection, and the scheduler may not know yet.
+        lost = import_optional("distributed.comm", "--cluster", "cluster").CommClosedError
+        alive = {worker: each for worker, each in answers.items() if not isinstance(each, lost)}
+        if answers and not alive:
+            self._client.close()
+            raise WorkbenchError(f"--cluster {address}: the workers did not answer: {next(iter(answers.values()))}")
+        # An answer is an exception or words; an empty text is agreement.
+        strange = {worker: each for worker, each in alive.items() if each != ""}
         if strange:
             self._client.close()
             worker, found = min(strange.items())
             says = f"has {found}" if isinstance(found, str) else f"has no Workbench, or an older one: {found}"
-            more = f" (and {len(strange) - 1} more of {len(answers)} workers)" if len(strange) > 1 else ""
+            more = f" (and {len(strange) - 1} more of {len(alive)} workers)" if len(strange) > 1 else ""
             raise StrangeWorker(f"--cluster {address}: worker {worker} {says}{more}; nothing was replayed")
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
