@@ -9,7 +9,8 @@ from typing import NamedTuple
 from workbench.compaction.values import SelectedRange
 from workbench.config.patterns import late_pattern
 from workbench.context.items import Item
-from workbench.log.events import Compaction
+from workbench.context.stages.chat_form import chat_parts
+from workbench.log.events import Compaction, text_of
 
 LONGEST, LONGEST_RESULT = 32_000, 8_000
 """Characters to read of an item that is not sent now, and so was not cut to its cap by the stages. The two ends of an
@@ -38,7 +39,10 @@ def without_own_words(text: str) -> str:
 
 
 def item_text(item: Item) -> str:
-    """An item's text as the stages left it; what they left out altogether is read from the log, within bounds."""
+    """An item's text as the stages left it, for a model of any provider; what they left out altogether is read from the
+    log, within bounds."""
+    if isinstance(item.content, tuple):
+        return text_of(chat_parts(item.content, item.role)[0])
     if item.text is not None:
         return item.text
     return both_ends(item.original, LONGEST_RESULT if item.kind == "tool_result" else LONGEST)

@@ -10,6 +10,7 @@ import pytest
 
 from support.logs import number
 from support.talk import iteration, words
+from workbench.compaction.source import source_block
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
@@ -113,7 +114,8 @@ def test_what_only_its_provider_takes_counts_as_it_was_sent_under_every_policy(t
         searched = {"type": "web_search_tool_result", "tool_use_id": f"s{at}", "content": found}
         read = {"type": "tool_use", "id": f"c{at}", "name": "Read", "input": {"path": f"{at}.txt"}}
         answer = [{"type": "thinking", "thinking": words(80), "signature": "abcd"}, search, searched, read]
-        request = {"model": "claude-sonnet-4-5", "system": "You help.", "tools": [json.loads(PROVIDERS)], "messages": [*messages]}
+        request = {"model": "claude-sonnet-4-5", "system": "You help.", "tools": [json.loads(PROVIDERS)]}
+        request |= {"messages": [*messages]}
         usage = {"input_tokens": size, "output_tokens": 100}
         response = {"type": "message", "role": "assistant", "content": answer, "usage": usage}
         lines.append(json.dumps({"request": request, "response": response}))
@@ -126,7 +128,10 @@ def test_what_only_its_provider_takes_counts_as_it_was_sent_under_every_policy(t
         assert all(mark.exact for mark in source.marks)
         assert tokens(source, "confirm") == tokens(source, RECORDED) == sizes
         assert source.run_policy("confirm").cost == source.run_policy(RECORDED).cost
-        changed = [item.edits for item in source.plan_request(3, "confirm").items if item.in_request]
+        planned = source.plan_request(3, "confirm")
+        texts = [source_block(item).content for item in planned.items if item.kind == "tool_result"]
+        assert texts == [words(90)] * 2, "whoever summarises reads the documents, too"
+        changed = [item.edits for item in planned.items if item.in_request]
         assert not any(changed), "nothing is put into another form"
 
 
