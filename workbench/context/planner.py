@@ -72,7 +72,7 @@ class Planner:
     ) -> None:
         """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
         `thinking`: the model's thinking is part of the request. `own_tools`: tools are sent as they are described.
-        `own_parts`: and parts of messages as they came.
+        `own_parts`: parts of messages are sent as they came.
         """
         self.policy = policy
         self.limits = limits

@@ -64,8 +64,8 @@ class Setup:
     calibration: Calibration | None = None
     """Learnt from the reports of another agent's session; None: nothing, and the family's factor applies."""
     own_form: bool = False
-    """Whether tools and parts of messages count in the form of another agent, which sends them, whatever decides about
-    the conversation. Our own requests have the form that every chat API takes."""
+    """Whether tools and parts of messages are planned as another agent sends them. Our own requests have the form that
+    every chat API takes."""
 
     @property
     def calls_tools(self) -> bool:
@@ -140,9 +140,9 @@ class Setup:
         mine = (self.model, self.info, self.calibration, policy, limits)
         return mine == (other.model, other.info, other.calibration, other.loaded.policy, other.limits)
 
-    def plan(self, events: Iterable[Event], *, live: bool = False) -> ContextPlan:
+    def plan(self, events: Iterable[Event], *, live: bool = False, thinking: bool = False) -> ContextPlan:
         """What the model sees of a log."""
-        made = self.planner(events, live=live).plan()
+        made = self.planner(events, live=live, thinking=thinking).plan()
         self.counter.flush()
         return made
 

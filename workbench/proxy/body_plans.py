@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -88,7 +89,7 @@ def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyP
         for number, event_body in enumerate(made.builder.bodies[before:], before + 1):
             kind = _kind(event_body)
             paths[number] = next((found for each, found in runs if each == kind), ())
-    planner = setup.planner(
+    planner = replace(setup, own_form=True).planner(
         (Event(number, f"r{number:05d}", 0, event_body) for number, event_body in enumerate(made.builder.bodies, 1)),
         thinking=True,
     )

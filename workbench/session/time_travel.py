@@ -165,7 +165,8 @@ class TimeTravel:
         number = lab.number_of(place + 1) if opened.policy != RECORDED else None
         if number is not None:
             return lab.plan_request(number, opened.policy, opened.knobs)
-        return self._setup(opened, place).plan(opened.events[: mark.upto] if mark.exact else recorded.made_from(mark))
+        events = opened.events[: mark.upto] if mark.exact else recorded.made_from(mark)
+        return self._setup(opened, place).plan(events, thinking=mark.exact)
 
     def _lab(self, opened: OpenSession) -> LabSource:
         """The session to replay: a policy that is tried on a past request decides from the first request on."""

@@ -83,7 +83,8 @@ def find_plan(
         knobs = (*source.knobs, *asked.knobs)
         upto = at if mark is None else None
         setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place, upto)
-        made = setup.plan(shown.events if mark is None or mark.exact else recorded.made_from(mark))
+        whole = mark is not None and mark.exact
+        made = setup.plan(shown.events if mark is None or whole else recorded.made_from(mark), thinking=whole)
     return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
 

@@ -61,7 +61,7 @@ class RequestPlans:
         thinking: bool = True,
     ) -> None:
         """`sizes`: only totals are needed; what a compaction covers is then forgotten and costs nothing more.
-        `thinking`: that of a request which the log has in full counts; from other logs nobody knows what was sent.
+        `thinking`: the thinking in requests that the log has in full counts.
         """
         self._events = events
         self._bodies = bodies

@@ -39,7 +39,7 @@ def unattributed_tokens(
     recorded: RecordedSession, marks: Sequence[RequestMark], setup: Setup, events: Sequence[Event]
 ) -> list[Unattributed]:
     """For each request; one without a report gets the values of the one before. `setup`: counts the tokens."""
-    # No policy decides about thinking, so that it is not in the replayed requests: what it takes stays as reported.
+    # Thinking is not in the replayed requests, because agents send some of it again: what it takes stays as reported.
     plans = RequestPlans(events, RequestBodies(events), lambda _: setup, sizes=True, thinking=False)
     found, known = [], Unattributed(recorded.calibration(setup.model).fixed)
     for mark in marks:
