@@ -28,9 +28,10 @@ def run(scale: Scale) -> Iterator[Row]:
                 ref = store.create(islice(material.messages(), size)).id
             works[str(size)] = partial(timed, partial(_open, path, ref))
         found = rounds(works, scale.repeats * 3)
-    few, many = works
-    yield absolute(f"open, last {SHOWN} of {scale.few:,} events", found[few])
-    yield beside(f"open, last {SHOWN} of {scale.stored:,} events", found, many, few, f"of {scale.few:,}", at_most=1.5)
+        few, many = works
+        yield absolute(f"open, last {SHOWN} of {scale.few:,} events", found[few])
+        name = f"open, last {SHOWN} of {scale.stored:,} events"
+        yield beside(name, found, many, few, f"of {scale.few:,}", at_most=1.5)
 
 
 def _open(path: Path, ref: str) -> None:

@@ -21,6 +21,8 @@ from support.terminal import WORKBENCH, Terminal
 from support.waiting import WaitLimit
 from workbench.log.store import Store
 
+TITLE = "long.jsonl"
+"""Of the session, as the file that it was imported from: on the screen once it is open."""
 SETTLED = 16.7
 """5 s where the app with one word takes 0.3 s."""
 CALM = 0.08
@@ -32,7 +34,7 @@ WINDOW = 2.0
 def run(scale: Scale) -> Iterator[Row]:
     """An imported session of an agent, opened for the first time, when nothing of it is counted, and once more."""
     with TemporaryDirectory() as folder:
-        file, known, new = (Path(folder, name) for name in ("long.jsonl", "known", "new"))
+        file, known, new = (Path(folder, name) for name in (TITLE, "known", "new"))
         file.write_text("".join(json.dumps(line) + "\n" for line in transcript(scale.lines)), "utf-8")
         places = {**environment(), "WORKBENCH_CONFIG_DIR": f"{folder}/config"}
         processor_time((*WORKBENCH, "import", str(file)), {**places, "WORKBENCH_DATA_DIR": str(new)}, folder)
@@ -56,15 +58,15 @@ def _settled(session: str, places: Mapping[str, str]) -> float:
     start, limit = wall(), WaitLimit()
     terminal = Terminal("open", session, **places)
     try:
-        seen = deque([(0.0, 0.0)])
+        terminal.wait_for(TITLE)
+        seen = deque([(wall() - start, spent_by(terminal.process.pid))])
         while seen[-1][0] - seen[0][0] < WINDOW or seen[-1][1] - seen[0][1] > CALM * WINDOW:
             assert not limit.is_over, "the program is still at work"
             terminal.watch(0.1)
             seen.append((wall() - start, spent_by(terminal.process.pid)))
             while seen[-1][0] - seen[1][0] >= WINDOW:
                 seen.popleft()
-        end, spent = seen[-1]
-        return next(at for at, before in seen if spent - before <= CALM * (end - at))
+        return seen[0][0]
     finally:
         terminal.press(QUIT)
         terminal.end()

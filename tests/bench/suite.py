@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: a minute and a half")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: a third of the time")
     parser.add_argument("--sure", action="store_true", help="up to three times the rounds where there is no verdict")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
     parser.add_argument("--turns", type=int, metavar="N", help="turns of the long conversation (1,000; --quick: 80)")

@@ -17,6 +17,8 @@ class _LatePattern:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python asks of any object, as to copy it
+            raise AttributeError(name)
         found = getattr(re.compile(self._pattern, self._flags), name)
         setattr(self, name, found)
         return found
