@@ -347,13 +347,13 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                     pieces[key].append(text)
             for piece in list_in(delta, "tool_calls"):
                 index = piece_index(piece)
-                call = calls.setdefault(index, {"id": "", "kind": "function", "name": [], "said": []})
+                call = calls.setdefault(index, {"id": "", "kind": "function", "name": [], "words": []})
                 call["id"] = call["id"] or text_in(piece, "id")
                 for kind, key in _SAID_BY.items():
                     if inside := dict_in(piece, kind):
                         call["kind"] = kind
                         call["name"].append(text_in(inside, "name"))
-                        call["said"].append(text_in(inside, key))
+                        call["words"].append(text_in(inside, key))
             finish = text_in(choice, "finish_reason") or finish
     message: dict[str, Any] = {"role": "assistant", **{key: joined_pieces(texts) for key, texts in pieces.items()}}
     if calls:
@@ -362,5 +362,5 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
 
 
-def _whole_call(id: str, kind: str, name: list[str], said: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
-    return {"id": id, "type": kind, kind: {"name": joined_pieces(name), _SAID_BY[kind]: joined_pieces(said)}}
+def _whole_call(id: str, kind: str, name: list[str], words: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
+    return {"id": id, "type": kind, kind: {"name": joined_pieces(name), _SAID_BY[kind]: joined_pieces(words)}}
