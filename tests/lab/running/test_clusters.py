@@ -182,8 +182,8 @@ def test_a_worker_that_just_died_is_no_stranger() -> None:
     workers._refuse_strangers("tcp://s:1", own_stamp())
     assert not closed, "the others do its work"
     del answers["tcp://a:1"]
-    with pytest.raises(WorkbenchError, match="the workers did not answer: in <TCP"):
-        workers._refuse_strangers("tcp://s:1", own_stamp())
+    workers._refuse_strangers("tcp://s:1", own_stamp())
+    assert not closed, "another one may join"
     answers["tcp://c:1"] = PermissionError("settings")
     with pytest.raises(StrangeWorker, match="tcp://c:1 has no Workbench, or an older one: settings"):
         workers._refuse_strangers("tcp://s:1", own_stamp())

@@ -105,9 +105,6 @@ class DaskWorkers:
         # A worker that just died has lost its connection, and the scheduler may not know yet.
         lost = import_optional("distributed.comm", "--cluster", "cluster").CommClosedError
         alive = {worker: each for worker, each in answers.items() if not isinstance(each, lost)}
-        if answers and not alive:
-            self._client.close()
-            raise WorkbenchError(f"--cluster {address}: the workers did not answer: {next(iter(answers.values()))}")
         # An answer is an exception or words; an empty text is agreement.
         strange = {worker: each for worker, each in alive.items() if each != ""}
         if strange:
