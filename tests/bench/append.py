@@ -158,6 +158,7 @@ def _commit(scale: Scale) -> Iterator[Row]:
             said = body.content if isinstance(body, UserMessage | ToolResult) else str(body)
             return timed(lambda: bare.execute("INSERT INTO rows VALUES(?)", (str(said),)), wall)
 
-        found = rounds({"ours": ours, "peer": peer}, scale.repeats * 10)
+        works = {"ours": ours, "peer": peer}
+        found = rounds(works, scale.repeats * 10, waits=works)
         yield beside("commit of one event to disk", found, "ours", "peer", "bare SQLite")
         bare.close()

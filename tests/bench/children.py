@@ -13,7 +13,6 @@ from pathlib import Path
 import psutil
 
 import workbench
-from bench.harness import Yardstick
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -47,10 +46,3 @@ def spent_by(process: int) -> float:
         return time.clock_gettime((~process << 3) | 2)
     used = psutil.Process(process).cpu_times()
     return float(used.user + used.system)
-
-
-STARTING = Yardstick(
-    "a process that imports textual.app",
-    lambda: processor_time((sys.executable, "-c", "import textual.app"), environment()),
-)
-"""For programs that begin and end."""

@@ -41,7 +41,7 @@ def _spun(processes: int) -> float:
     return max(float(each.communicate()[0]) for each in running)
 
 
-SPINNING = Yardstick("two spinning processes", lambda: 2 * _spun(1) / _spun(2))
+SPINNING = Yardstick("two spinning processes", lambda: 2 * _spun(1) / _spun(2), waits=True)
 """For what several processes gain."""
 
 
@@ -91,7 +91,9 @@ def run(scale: Scale) -> Iterator[Row]:
             "two": partial(_replayed, tasks, starts["two"], 2),
             "dask": partial(_replayed, tasks, starts["dask"], 2, "local"),
         }
-        found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False, yardstick=SPINNING)
+        found = rounds(
+            works, scale.slow_repeats, gc_on=True, warm_up=False, yardstick=SPINNING, parallel=["two", "dask"]
+        )
         name = f"{scale.transcripts} transcripts"
         yield found.until_sure(partial(_gained, f"{name}, gained by two processes", found))
         yield beside(f"{name}, Dask on two processes", found, "dask", "two", "two processes", at_most=1.3)

@@ -1,16 +1,18 @@
 """Measuring: medians of rounds in which all take turns, and rows that hold a figure against its peer and target.
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
-the machine. A figure is known as well as its peer or yardstick stands still: where that moved too much, where the
-target lies between the rounds, or is closer to them than half of the movement, there is no verdict.
+the machine. Each figure is divided by the machine's pace meanwhile (`bench.pace`), so that a slow spell in one of both
+does not decide. A figure is known as well as its peer or yardstick stands still then: where that moved too much, where
+the target lies between the rounds, or is closer to them than half of the movement, there is no verdict.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +20,8 @@ from statistics import median, quantiles
 from typing import Literal, NamedTuple
 
 from bench import material
+from bench.children import environment, processor_time
+from bench.pace import with_all_paces, with_pace
 from workbench.log.codec import encode_event
 
 now = time.process_time
@@ -200,6 +204,8 @@ class Yardstick(NamedTuple):
 
     name: str
     work: Work
+    waits: bool = False
+    """It waits, or has several processors: how fast one of them is does not decide how long it takes."""
 
 
 @cache
@@ -214,22 +220,37 @@ def _parsed() -> float:
 
 PARSING = Yardstick("json.loads of 2,000 lines", _parsed)
 """For what the processor does."""
+STARTING = Yardstick(
+    "a process that imports textual.app",
+    lambda: processor_time((sys.executable, "-c", "import textual.app"), environment()),
+)
+"""For programs that begin and end."""
 
 
 class Rounds:
     """The figures of several works, round by round; more of them where they are needed for a verdict."""
 
     def __init__(
-        self, figures: Mapping[str, Sequence[float]], yardstick: str = "", more: Iterable[object] = ()
+        self,
+        figures: Mapping[str, Sequence[float]],
+        yardstick: str = "",
+        more: Iterable[object] = (),
+        paces: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
+        """`paces`: the machine's during each figure, for works that take longer where the processor is slower."""
         self._figures = figures
         self.yardstick = yardstick
         """Its name among the works."""
         self._more = iter(more)
+        self._paces = paces or {}
 
-    def also(self, name: str, figures: Sequence[float]) -> Rounds:
-        """With the figures of one more work, which the others leave behind in each round."""
-        return Rounds({**self._figures, name: figures}, self.yardstick, self._more)
+    def also(self, name: str, figures: Sequence[float], during: str = "") -> Rounds:
+        """With the figures of one more work, which the others leave behind in each round.
+
+        `during`: the work that left them, if they too are larger where the processor is slower.
+        """
+        paces = {**self._paces, name: self._paces[during]} if during else self._paces
+        return Rounds({**self._figures, name: figures}, self.yardstick, self._more, paces)
 
     def until_sure(self, row: Callable[[], Row]) -> Row:
         """A row with a verdict, or after as many rounds as there may be. What it is made from must still be there."""
@@ -252,11 +273,21 @@ class Rounds:
         return (min(found), max(found)) if len(found) < FEW else _middle_half(found)
 
     def _ratios(self, ours: str, peer: str) -> list[float]:
-        return [a / b for a, b in zip(self._figures[ours], self._figures[peer], strict=True)]
+        one, other = self._figures[ours], self._figures[peer]
+        if ours in self._paces and peer in self._paces:
+            one, other = self._work(ours), self._work(peer)
+        return [a / b for a, b in zip(one, other, strict=True)]
+
+    def _work(self, name: str) -> Sequence[float]:
+        """The figures by the machine's pace, where that makes a difference."""
+        found = self._figures[name]
+        if name not in self._paces:
+            return found
+        return [figure / pace for figure, pace in zip(found, self._paces[name], strict=True)]
 
     def moved(self, name: str) -> float:
         """How far the middle half of the rounds of one work differ, by their median."""
-        found = self._figures[name]
+        found = self._work(name)
         low, high = _middle_half(found)
         return (high - low) / median(found)
 
@@ -276,24 +307,36 @@ def rounds(
     gc_on: bool = False,
     warm_up: bool = True,
     yardstick: Yardstick = PARSING,
+    waits: Collection[str] = (),
+    parallel: Collection[str] = (),
 ) -> Rounds:
     """Let the works and the yardstick take turns, so that a slow spell of the machine falls on all of them.
 
     The first round is to warm up and does not count; what takes long needs none. Where a row has no verdict then, there
-    may be more.
+    may be more. `waits`: the works that do not take longer where the processor is slower; `parallel`: those that need
+    more than one of them.
     """
     taking_turns = {**works, yardstick.name: yardstick.work}
+    if yardstick.waits:
+        waits = {*waits, yardstick.name}
     figures: dict[str, list[float]] = {name: [] for name in taking_turns}
+    paces: dict[str, list[float]] = {name: [] for name in taking_turns if name not in waits}
 
     def take_round() -> bool:
         with collector(gc_on):
             for name, work in taking_turns.items():
-                figures[name].append(work())
+                if name in paces:
+                    figure, pace = with_all_paces(work) if name in parallel else with_pace(work)
+                    paces[name].append(pace)
+                else:
+                    figure = work()
+                figures[name].append(figure)
         return True
 
     for _ in range(repeats + warm_up):
         take_round()
     if warm_up:
-        for found in figures.values():
+        for found in (*figures.values(), *paces.values()):
             del found[0]
-    return Rounds(figures, yardstick.name, (take_round() for _ in range(repeats * (Insistence.most - 1))))
+    more = (take_round() for _ in range(repeats * (Insistence.most - 1)))
+    return Rounds(figures, yardstick.name, more, paces)

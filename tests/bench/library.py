@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -15,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench import children, material, peers
-from bench.harness import Row, Scale, Work, absolute, beside, faster, now, rounds, timed, wall
+from bench.harness import Row, Scale, Work, absolute, beside, faster, now, rounds, timed
 from workbench.context.render import render_messages
 from workbench.context.setup import Setup
 from workbench.library.context import Context
@@ -116,7 +115,7 @@ def _importing(scale: Scale, folder: str) -> Iterator[Row]:
 
     def started(code: str) -> float:
         command = [sys.executable, "-c", code]
-        return timed(lambda: subprocess.run(command, check=True, env=environment), wall)
+        return children.processor_time(command, environment)
 
     works: dict[str, Work] = {
         "usual": partial(started, "import json, sqlite3, asyncio, dataclasses"),

@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import material
-from bench.children import STARTING, environment, processor_time
-from bench.harness import Row, Scale, Work, beside, in_units, now, rounds, wall
-from bench.screen import OURS, QUIT, WAITED
+from bench.children import environment, processor_time, spent_by
+from bench.harness import STARTING, Row, Scale, Work, beside, in_units, now, rounds
+from bench.pace import sampler, step_aside
+from bench.screen import ONE_WORD, OURS, QUIT
 from bench.turns import BUSY, pauses_noted, setup_for
 from support.terminal import WORKBENCH, Terminal
 from workbench.compaction.compactor import Compactor
@@ -60,7 +61,7 @@ def opening(scale: Scale) -> Iterator[Row]:
                 log = chain(islice(material.messages(), size), [UserMessage(END)])
                 names[str(size)] = store.create(log, title=f"log {size}").id
         works = {size: partial(_read_and_typed, ref, places) for size, ref in names.items()}
-        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=WAITED)
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=ONE_WORD)
         few, many = names
         yield in_units(f"log of {scale.stored:,} events, read and typed into", found, many, READ)
         yield beside(
@@ -69,14 +70,18 @@ def opening(scale: Scale) -> Iterator[Row]:
 
 
 def _read_and_typed(ref: str, places: Mapping[str, str]) -> float:
+    """The processor's time from the first frame on."""
     terminal = Terminal("open", ref, **places)
+    step_aside()
     try:
         terminal.wait_for(OURS)
-        start = wall()
+        start = spent_by(terminal.process.pid)
         terminal.press(TYPED)
         terminal.wait_for(END)
         terminal.wait_for(TYPED)
-        return wall() - start
+        spent = spent_by(terminal.process.pid) - start
+        sampler().end()
+        return spent
     finally:
         terminal.press(QUIT)
         terminal.end()
@@ -89,7 +94,7 @@ def compaction(scale: Scale) -> Iterator[Row]:
     for who, gateway in (("the digest", None), ("the rehearsal model", Gateway())):
         pauses: list[float] = []
         works: dict[str, Work] = {"ours": partial(_spent, events, gateway, pauses), BUSY.name: BUSY.work}
-        found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False).also("pause", pauses)
+        found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False, waits=[BUSY.name]).also("pause", pauses)
         name = f"compaction of {scale.stored:,} events by {who}"
         yield in_units(f"{name}, processor time", found, "ours", COMPACTED)
         yield beside(f"{name}, longest pause", found, "pause", BUSY.name, BUSY.name, STILL)

@@ -41,7 +41,8 @@ def run(scale: Scale) -> Iterator[Row]:
                 assert draft.made_by == ("digest" if digest else MODEL), draft.problems
                 return pauses[-1]
 
-            found = rounds({"pause": work}, scale.slow_repeats, gc_on=True, warm_up=False, yardstick=BUSY)
+            works = {"pause": work}
+            found = rounds(works, scale.slow_repeats, gc_on=True, warm_up=False, yardstick=BUSY, waits=works)
             yield in_units(f"{size}, {name}, longest pause", found, "pause", PAUSE)
 
 

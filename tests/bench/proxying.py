@@ -31,6 +31,8 @@ STREAM_SHARE = 1.1
 """The same for a long stream."""
 STREAMS = 3
 """Long streams for each round of the others: how many chunks come together is chance."""
+TURNS = 4
+"""Rounds for each of the others, for the same reason."""
 AGENTS = 200
 ROUNDS = 20
 """Requests in a row."""
@@ -127,7 +129,7 @@ def _rows(scale: Scale, name: str, both: Mapping[str, _Child], asked: Asking) ->
 
         for who in both:
             runner.run(asked(client, who))  # to warm up
-        found = rounds({who: partial(first, who) for who in both}, scale.repeats, warm_up=False)
+        found = rounds({who: partial(first, who) for who in both}, scale.repeats * TURNS, warm_up=False, waits=both)
         yield beside(f"first byte, {name}", found, "ours", "bare", PEER, FIRST_BYTE)
         found = found.also("our processor", processor["ours"]).also("bare processor", processor["bare"])
         yield beside(f"processor, {name}", found, "our processor", "bare processor", PEER, PROCESSOR)
@@ -214,7 +216,7 @@ def _stream(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
 
     with _client() as (runner, client):
         works = {who: lambda child=child: runner.run(streamed(client, child)) for who, child in both.items()}
-        found = rounds(works, scale.repeats * STREAMS)
+        found = rounds(works, scale.repeats * STREAMS, waits=both)
         yield beside(f"a stream of {scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE)
 
 

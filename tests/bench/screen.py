@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bench.children import environment, spent_by
 from bench.harness import Row, Scale, Yardstick, in_units, rounds, wall
+from bench.pace import sampler, step_aside
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import GIVE_UP
 
@@ -54,19 +55,18 @@ def run(scale: Scale) -> Iterator[Row]:
         yield in_units("processor's time of an idle second", rounds(share, 1, warm_up=False), "idle", IDLE)
 
 
-def first_frame(
-    program: tuple[str, ...], text: str, places: Mapping[str, str], typed: str = "", *, waited: bool = False
-) -> float:
-    """The processor's time of a program until its first frame, or until what is typed into that is seen; or how long
-    that is waited for."""
-    start = wall()
+def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str], typed: str = "") -> float:
+    """The processor's time of a program until its first frame, or until what is typed into that is seen."""
     terminal = Terminal(command=program, **places)
+    step_aside()
     try:
         terminal.wait_for(text)
         if typed:
             terminal.press(typed)
             terminal.wait_for(typed)
-        return wall() - start if waited else spent_by(terminal.process.pid)
+        spent = spent_by(terminal.process.pid)
+        sampler().end()
+        return spent
     finally:
         terminal.press(QUIT)
         terminal.end()
@@ -77,10 +77,6 @@ ONE_WORD = Yardstick(
     lambda: first_frame(ONE_WORD_PROGRAM, WORD, environment()),
 )
 """For what is on the screen."""
-WAITED = Yardstick(
-    "a Textual app with one word, waited for", lambda: first_frame(ONE_WORD_PROGRAM, WORD, environment(), waited=True)
-)
-"""For what somebody waits for before a screen."""
 
 
 def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:

@@ -1,7 +1,4 @@
-"""A long session on the screen: how long the program is at work after it was opened, in a real pseudo-terminal.
-
-As a user waits for it, in turns with an app of one word that is waited for in the same way.
-"""
+"""A long session on the screen: how much work opening it is until nothing is left to do, in a real pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -12,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from bench.children import environment, processor_time, spent_by
-from bench.harness import Row, Scale, in_units, rounds, wall
+from bench.harness import Row, Scale, Work, in_units, rounds, wall
 from bench.large_files import transcript
-from bench.screen import QUIT, WAITED
+from bench.pace import sampler, step_aside
+from bench.screen import ONE_WORD, QUIT
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import WaitLimit
 from workbench.log.store import Store
@@ -47,26 +46,43 @@ def run(scale: Scale) -> Iterator[Row]:
             return again()
 
         again = partial(_settled, session.id, {**places, "WORKBENCH_DATA_DIR": str(known)})
-        found = rounds({"first": first, "again": again}, scale.slow_repeats, warm_up=False, yardstick=WAITED)
+        works: dict[str, Work] = {"first": first, "again": again}
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=ONE_WORD)
         name = f"session of {scale.lines:,} lines on the screen, at rest"
         yield in_units(name, found, "first", SETTLED)
         yield in_units(f"{name}, opened again", found, "again", SETTLED)
 
 
+class _Moment(NamedTuple):
+    """What was seen of the program at one moment."""
+
+    at: float
+    spent: float
+    """Seconds of the processor so far."""
+    pace: float
+    """The machine's so far."""
+
+
 def _settled(session: str, places: Mapping[str, str]) -> float:
-    """Seconds from the start until the program is calm for a while."""
-    start, limit = wall(), WaitLimit()
+    """The processor's time from the start until the program is calm for a while."""
+    limit = WaitLimit()
     terminal = Terminal("open", session, **places)
+    step_aside()
+
+    def moment() -> _Moment:
+        return _Moment(wall(), spent_by(terminal.process.pid), sampler().so_far())
+
     try:
         terminal.wait_for(TITLE)
-        seen = deque([(wall() - start, spent_by(terminal.process.pid))])
-        while seen[-1][0] - seen[0][0] < WINDOW or seen[-1][1] - seen[0][1] > CALM * WINDOW:
+        seen = deque([moment()])
+        while seen[-1].at - seen[0].at < WINDOW or seen[-1].spent - seen[0].spent > CALM * WINDOW:
             assert not limit.is_over, "the program is still at work"
             terminal.watch(0.1)
-            seen.append((wall() - start, spent_by(terminal.process.pid)))
-            while seen[-1][0] - seen[1][0] >= WINDOW:
+            seen.append(moment())
+            while seen[-1].at - seen[1].at >= WINDOW:
                 seen.popleft()
-        return seen[0][0]
+        sampler().end(seen[0].pace)
+        return seen[0].spent
     finally:
         terminal.press(QUIT)
         terminal.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from math import isfinite
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 
 from bench import suite
 from bench.harness import TINY, Insistence, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
+from bench.pace import sampler, with_pace
 from support.requirements import requirement
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "moved", "middle", "ok"}
+
+UNIT = Yardstick("unit", lambda: 1.0, waits=True)
 
 LONG = {
     "corpus",
@@ -150,7 +154,7 @@ def test_where_there_is_no_verdict_more_rounds_are_taken(
         taken.append(next(figures))
         return taken[-1]
 
-    found = rounds({"ours": work}, 3, warm_up=False, yardstick=Yardstick("unit", lambda: 1.0))
+    found = rounds({"ours": work}, 3, warm_up=False, yardstick=UNIT, waits=["ours"])
     assert in_units("a", found, "ours", 1.5).ok is ok
     assert len(taken) == rounds_taken
     again = in_units("a", found, "ours", 1.5)
@@ -165,7 +169,7 @@ def test_what_the_works_leave_behind_grows_with_the_rounds(monkeypatch: pytest.M
         left.append(1.4 if len(left) % 2 else 1.6)
         return 5.0
 
-    found = rounds({"ours": work}, 2, warm_up=False, yardstick=Yardstick("unit", lambda: 1.0))
+    found = rounds({"ours": work}, 2, warm_up=False, yardstick=UNIT, waits=["ours"])
     assert in_units("a", found.also("left", left), "left", 1.5).ok is None
     assert len(left) == 6
     assert in_units("a", found, "ours", 4.0).ok is False
@@ -179,7 +183,50 @@ def test_works_take_turns_and_the_first_round_is_to_warm_up() -> None:
         turns.append(name)
         return next(figures)
 
-    found = rounds({"a": lambda: work("a")}, 3, yardstick=Yardstick("b", lambda: work("b")))
+    found = rounds({"a": lambda: work("a")}, 3, yardstick=Yardstick("b", lambda: work("b"), waits=True), waits=["a"])
     assert (found["a"], found["b"]) == (2.0, 20.0)
     assert found.ratio("b", "a") == 10.0
     assert turns == ["a", "b"] * 4
+
+
+def test_a_figure_is_held_against_the_pace_of_the_machine_meanwhile() -> None:
+    figures = {"ours": [3.0, 4.5, 3.0], "unit": [3.0, 2.0, 2.0]}
+    row = in_units("a", Rounds(figures, "unit", paces={"ours": [2, 3, 2], "unit": [3, 2, 2]}), "ours", 2.0)
+    assert (row.ours, row.ratio, row.middle, row.moved, row.ok) == (3.0, 1.5, (1.5, 1.5), 0.0, True)
+    assert in_units("a", Rounds(figures, "unit"), "ours", 2.0).why_unsure == "yardstick moved 25%"
+
+
+def test_what_a_work_leaves_behind_has_the_pace_of_that_work() -> None:
+    found = Rounds({"ours": [1.0], "unit": [2.0]}, "unit", paces={"ours": [3.0], "unit": [4.0]})
+    assert found.also("left", [6.0], "ours").ratio("left", "unit") == 4.0
+    assert found.also("left", [6.0]).ratio("left", "unit") == 3.0
+
+
+def test_the_pace_is_sampled_while_a_work_is_at_it_or_until_the_work_says() -> None:
+    def work() -> float:
+        assert sampler().end() > 0
+        return 5.0
+
+    figure, pace = with_pace(work)
+    assert (figure, pace) == (5.0, sampler().end()), "nothing is sampled after that"
+    again, longer = with_pace(lambda: float(sum(range(1_000_000)) > 0))
+    assert again == 1.0
+    assert 0 < longer != pace
+
+
+def test_a_work_that_fails_ends_the_sampling() -> None:
+    def fail() -> float:
+        raise RuntimeError("out of luck")
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        with_pace(fail)
+    assert with_pace(lambda: 2.0)[0] == 2.0
+
+
+def test_works_run_where_the_pace_is_sampled() -> None:
+    sched_getaffinity = getattr(os, "sched_getaffinity", None)
+    if sched_getaffinity is None:
+        pytest.skip("this system does not tell where a process may run")
+    before = sched_getaffinity(0)
+    assert with_pace(lambda: float(len(sched_getaffinity(0))))[0] == 1.0
+    assert sched_getaffinity(0) == before

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.children import STARTING, environment, processor_time
-from bench.harness import Row, Scale, absolute, beside, in_units, rounds
+from bench.children import environment, processor_time
+from bench.harness import STARTING, Row, Scale, absolute, beside, in_units, rounds
 from usage.homes import claude_call, claude_reply, write_claude
 
 PEERS = Path(os.environ.get("USAGE_PEERS", "/nowhere")) / "node_modules"
@@ -40,7 +40,7 @@ def run(scale: Scale) -> Iterator[Row]:
             works["ccusage"] = partial(
                 processor_time, ("node", str(CCUSAGE), "daily", "--offline"), places, home_folder
             )
-        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=STARTING)
+        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=STARTING, parallel=works)
         what = f"usage of {scale.transcripts:,} sessions"
         if "ccusage" in works:
             yield beside(what, found, "first", "ccusage", "ccusage")
