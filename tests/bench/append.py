@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -17,8 +17,8 @@ from workbench.log.store import Store
 from workbench.models.tokens import TokenCounter
 
 POLICIES = ("workbench", "layers")
-PARTS = ("append", "plan", "last 50 rows")
-"""What a step is made of; the rows, which a screen would show of the new plan, are not counted as part of it."""
+ROWS = "last 50 rows"
+"""Which a screen would show of a new plan."""
 CYCLES = 3
 """How often the cycle of events below is appended in one round; enough that dear and cheap ones are both in."""
 SHORT_ROUNDS = 4
@@ -46,7 +46,6 @@ class StreamingLines:
         self._make = partial(Planner, chosen, limits, counter, model=material.MODEL)
         self._events = events
         self._begin()
-        self._parts: dict[str, float] = {}
 
     def _begin(self) -> None:
         self._planner = self._make(events=self._events)
@@ -54,29 +53,41 @@ class StreamingLines:
 
     def repeat(self, bodies: list[Body]) -> float:
         """Append events one by one, plan after each and read the outcome; the mean of one such step."""
+        events, planner = self._numbered(bodies), self._planner
+        start = now()
+        for event in events:
+            planner.append_event(event)
+            plan = planner.plan()
+            _ = plan.verdict, plan.totals
+        return (now() - start) / len(events)
+
+    def append_alone(self, bodies: list[Body]) -> float:
+        """The same without the plans."""
+        events, planner = self._numbered(bodies), self._planner
+        start = now()
+        for event in events:
+            planner.append_event(event)
+        return (now() - start) / len(events)
+
+    def make_rows(self, bodies: list[Body]) -> float:
+        """What it takes to make the last rows of the plan after each event."""
+        planner, spent = self._planner, 0.0
+        events = self._numbered(bodies)
+        for event in events:
+            planner.append_event(event)
+            plan = planner.plan()
+            start = now()
+            _ = plan.items[-50:]
+            spent += now() - start
+        return spent / len(events)
+
+    def _numbered(self, bodies: list[Body]) -> list[Event]:
+        """The next events."""
         if self._length > 1.3 * len(self._events):  # a short log would soon be a long one
             self._begin()
         events = material.number(iter(bodies), self._length)
         self._length += len(events)
-        planner = self._planner
-        appending = planning = rows = 0.0
-        for event in events:
-            start = now()
-            planner.append_event(event)
-            appended = now()
-            plan = planner.plan()
-            _ = plan.verdict, plan.totals
-            planned = now()
-            _ = plan.items[-50:]
-            rows += now() - planned
-            appending, planning = appending + appended - start, planning + planned - appended
-        spent = (appending, planning, rows)
-        self._parts = {part: each / len(events) for part, each in zip(PARTS, spent, strict=True)}
-        return (appending + planning) / len(events)
-
-    def part(self, name: str) -> float:
-        """What one part of the last repeat took."""
-        return self._parts[name]
+        return events
 
 
 def run(scale: Scale) -> Iterator[Row]:
@@ -89,29 +100,30 @@ def run(scale: Scale) -> Iterator[Row]:
     recounted = timed(lambda: peers.trim(messages, bare))
     for policy in POLICIES:
         growing = {size: StreamingLines(policy, events[:size], counter) for size in sizes}
-        works: dict[str, Work] = {str(size): partial(_short_step, each) for size, each in growing.items()}
+        works: dict[str, Work] = {}
+        for size, each in growing.items():
+            works[str(size)] = partial(_on_new_events, each.repeat)
+            works[f"{ROWS} {size}"] = partial(_on_new_events, each.make_rows)
+        works["append"] = partial(_on_new_events, growing[scale.some].append_alone)
         works |= {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
         works["recount"] = lambda: recounted
-        for size, each in growing.items():
-            works |= {f"{part} {size}": partial(each.part, part) for part in PARTS}
-        found = rounds(works, scale.repeats * SHORT_ROUNDS)
+        found = rounds(works, scale.repeats * SHORT_ROUNDS, waits=["recount"])
         yield from _flat(f"append + plan, {policy}", found, sizes)
         name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
         for memo in memos:
             limit = {peers.SAME_WORK: 250, "by id": 150}.get(memo)
             yield faster(name, found, some, memo, f"langchain trim, memoised {memo}", at_least=limit)
         yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
-        for part in PARTS[:2]:
-            yield absolute(f"{part} alone, {policy}, {scale.some:,} events", found[f"{part} {some}"])
-        yield from _flat(f"last 50 rows, {policy}", found, sizes, "last 50 rows ")
+        yield absolute(f"append alone, {policy}, {scale.some:,} events", found["append"])
+        yield from _flat(f"{ROWS}, {policy}", found, sizes, f"{ROWS} ")
         if policy == POLICIES[0]:
             yield from _with_large_results(growing, scale)
     yield from _commit(scale)
 
 
-def _short_step(growing: StreamingLines) -> float:
-    """A step with messages of ordinary length."""
-    return growing.repeat([body for _ in range(CYCLES) for body in cycle(next(_seeds))])
+def _on_new_events(measure: Callable[[list[Body]], float]) -> float:
+    """A figure of a growing log, for messages of ordinary length."""
+    return measure([body for _ in range(CYCLES) for body in cycle(next(_seeds))])
 
 
 def _long_step(growing: StreamingLines) -> float:

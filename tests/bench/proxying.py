@@ -29,13 +29,14 @@ PROCESSOR = 1.5
 """What the forwarding process may use of the processor, as a multiple. With the recorder it has no limit."""
 STREAM_SHARE = 1.1
 """The same for a long stream."""
-STREAMS = 3
-"""Long streams for each round of the others: how many chunks come together is chance."""
-TURNS = 4
+STREAMS, STREAM_LENGTH = 2, 3
+"""Long streams for each round of the others, and how long they are: how many chunks come together is chance."""
+TURNS = 2
 """Rounds for each of the others, for the same reason."""
 AGENTS = 200
-ROUNDS = 20
-"""Requests in a row."""
+ROUNDS, LARGE_ROUNDS = 100, 40
+"""Requests in a row, and large ones: enough that chance does not decide what they take together."""
+LARGE = 500_000
 IDLE = 0.001
 """Seconds of the processor that a process uses at most in a twentieth of a second when it has nothing to do."""
 SETTLED = 3 * GATHER
@@ -70,7 +71,7 @@ def run(scale: Scale) -> Iterator[Row]:
     """The first byte, the processor, a long stream, and many agents at once."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        _child("provider", str(scale.chunks)) as provider,
+        _child("provider", str(STREAM_LENGTH * scale.chunks)) as provider,
         _child("bare", provider.url) as bare,
         _child("ours", provider.url, folder) as ours,
     ):
@@ -100,7 +101,7 @@ def _in_a_row(scale: Scale, name: str, size: int, both: Mapping[str, _Child]) ->
     async def asked(client: aiohttp.ClientSession, who: str) -> _Figures:
         talk = _Talk(size)
         await _asked(client, both[who], [talk])  # a conversation that is new has to be recorded as a whole
-        return await _asked(client, both[who], [talk], ROUNDS)
+        return await _asked(client, both[who], [talk], ROUNDS if size < LARGE else LARGE_ROUNDS)
 
     yield from _rows(scale, f"{name} in a row", both, asked)
 
@@ -217,7 +218,9 @@ def _stream(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
     with _client() as (runner, client):
         works = {who: lambda child=child: runner.run(streamed(client, child)) for who, child in both.items()}
         found = rounds(works, scale.repeats * STREAMS, waits=both)
-        yield beside(f"a stream of {scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE)
+        yield beside(
+            f"a stream of {STREAM_LENGTH * scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE
+        )
 
 
 @contextmanager
