@@ -345,8 +345,15 @@ def _load_claude() -> Encoder | None:
                 yield token.translate(letters).encode("latin-1"), rank
 
     rank_file = b"".join(b"%b %d\n" % (b2a_base64(token, newline=False), rank) for token, rank in ranks())
-    pattern = _CLAUDE_PATTERN.replace("++", "+")  # splintr has no possessive ones; it finds the same without them
-    quick = _tried("claude", lambda: import_module("splintr").Tokenizer.from_bytes(rank_file, pattern, {}), nfkc=True)
+
+    def load() -> QuickLibrary:
+        # GPT-2's pattern finds what Claude's does. As splintr writes it, it is not run as a regular expression, which
+        # would take twice as long.
+        library = import_module("splintr")
+        made: QuickLibrary = library.Tokenizer.from_bytes(rank_file, library.GPT2_PATTERN, {})
+        return made
+
+    quick = _tried("claude", load, nfkc=True)
     if quick is not None:
         return quick
     import tiktoken
