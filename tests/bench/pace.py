@@ -69,16 +69,17 @@ class PaceSampler:
             command("pace_samples"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=environment()
         )
         _move_threads(_ALL)
-        self._samples = False
+        self.samples = False
+        """Whether it is at work."""
         self._pace = 0.0
         self._send(json.dumps([encode_event(event) for event in material.log(LINES)]).encode() + b"\n")
 
     def begin(self) -> None:
-        """Begin to sample, or begin anew."""
+        """Begin to sample."""
         self.end()
         self._send(BEGIN)
         self._answer()
-        self._samples = True
+        self.samples = True
 
     def so_far(self) -> float:
         """What a sample took since the beginning, in seconds."""
@@ -87,10 +88,10 @@ class PaceSampler:
 
     def end(self, pace: float = 0.0) -> float:
         """The same, for the last time; once it has ended, the same again. `pace`: the one that is to be given."""
-        if self._samples:
+        if self.samples:
             self._send(END)
             found = float(self._answer())
-            self._pace, self._samples = pace or found, False
+            self._pace, self.samples = pace or found, False
         return self._pace
 
     def _send(self, data: bytes) -> None:
@@ -116,8 +117,21 @@ def _samplers() -> list[PaceSampler]:
     return [sampler(), *(PaceSampler({processor}) for processor in _ALL - _MEASURED)]
 
 
+def sample_anew() -> None:
+    """What counts of a work begins here."""
+    for each in _samplers():
+        if each.samples:
+            each.begin()
+
+
+def end_samples() -> None:
+    """What counts of a work ends here."""
+    for each in _samplers():
+        each.end()
+
+
 def with_pace(work: Callable[[], float]) -> tuple[float, float]:
-    """What a work gives, and the pace meanwhile; up to where the work itself ends the sampling, if it does."""
+    """What a work gives, and the pace meanwhile; of the part that counts, if the work says where it begins or ends."""
     sampling = sampler()
     with on_one_processor():
         sampling.begin()

@@ -18,6 +18,7 @@ import psutil
 
 from bench import children
 from bench.harness import Row, Scale, beside, rounds, wall
+from bench.pace import end_samples, sample_anew
 from workbench.proxy.recorder_process import GATHER
 
 PEER = "bare forwarder"
@@ -130,11 +131,11 @@ def _rows(scale: Scale, name: str, both: Mapping[str, _Child], asked: Asking) ->
 
         for who in both:
             runner.run(asked(client, who))  # to warm up
-        found = rounds({who: partial(first, who) for who in both}, scale.repeats * TURNS, warm_up=False, waits=both)
+        found = rounds({who: partial(first, who) for who in both}, scale.repeats * TURNS, warm_up=False, parallel=both)
         yield beside(f"first byte, {name}", found, "ours", "bare", PEER, FIRST_BYTE)
-        found = found.also("our processor", processor["ours"]).also("bare processor", processor["bare"])
+        found = found.also("our processor", processor["ours"], "ours").also("bare processor", processor["bare"], "bare")
         yield beside(f"processor, {name}", found, "our processor", "bare processor", PEER, PROCESSOR)
-        found = found.also("our whole", whole["ours"]).also("bare whole", whole["bare"])
+        found = found.also("our whole", whole["ours"], "ours").also("bare whole", whole["bare"], "bare")
         yield beside(f"processor with the recorder, {name}", found, "our whole", "bare whole", PEER)
 
 
@@ -167,7 +168,9 @@ async def _asked(client: aiohttp.ClientSession, child: _Child, talks: list[_Talk
                 await came.read()
 
     before = child.seconds(), child.all_seconds()
+    sample_anew()
     await asyncio.gather(*map(ask, talks))
+    end_samples()
     await child.settled()  # what it still has to record is not to slow down the others
     used = (child.seconds() - before[0], child.all_seconds() - before[1])
     return _Figures(median(taken), *(max(each / len(taken), 1e-6) for each in used))
@@ -212,12 +215,13 @@ def _stream(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
         before = child.all_seconds()
         async with client.post(f"{child.url}/v1/chat/completions", json=body) as came:
             await came.read()
+        end_samples()
         await child.settled()  # what is done behind it counts
         return max(child.all_seconds() - before, 0.005)
 
     with _client() as (runner, client):
         works = {who: lambda child=child: runner.run(streamed(client, child)) for who, child in both.items()}
-        found = rounds(works, scale.repeats * STREAMS, waits=both)
+        found = rounds(works, scale.repeats * STREAMS, parallel=both)
         yield beside(
             f"a stream of {STREAM_LENGTH * scale.chunks:,} chunks, processor", found, "ours", "bare", PEER, STREAM_SHARE
         )

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bench.children import environment, spent_by
 from bench.harness import Row, Scale, Yardstick, in_units, rounds, wall
-from bench.pace import sampler, step_aside
+from bench.pace import end_samples, step_aside
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import GIVE_UP
 
@@ -65,7 +65,7 @@ def first_frame(program: tuple[str, ...], text: str, places: Mapping[str, str], 
             terminal.press(typed)
             terminal.wait_for(typed)
         spent = spent_by(terminal.process.pid)
-        sampler().end()
+        end_samples()
         return spent
     finally:
         terminal.press(QUIT)
