@@ -107,5 +107,14 @@ def _gained(name: str, found: Rounds) -> Row:
     low, high = found.middle("one", "two")
     middle, moved = (low / possible, high / possible), found.moved(SPINNING.name)
     return Row(
-        name, gained, "times", possible, SPINNING.name, gained / possible, Target("at least", SCALING), moved, middle
+        name,
+        gained,
+        "times",
+        possible,
+        SPINNING.name,
+        gained / possible,
+        Target("at least", SCALING),
+        moved,
+        middle,
+        found.few,
     )

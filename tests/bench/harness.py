@@ -2,8 +2,9 @@
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
 the machine. Each figure is divided by the machine's pace meanwhile (`bench.pace`), so that a slow spell in one of both
-does not decide. A figure is known as well as its peer or yardstick stands still then: where that moved too much, where
-the target lies between the rounds, or is closer to them than half of the movement, there is no verdict.
+does not decide. A figure is known as well as its peer or yardstick stands still then: where that moved too much, or
+where the target lies between the rounds, there is no verdict; nor where few rounds are closer to it than half of the
+movement.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(
-    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=3, slow_repeats=2
+    stored=20_000, mixed=1_000_000, chunks=1_000, turns=80, transcripts=200, idle=5.0, repeats=5, slow_repeats=3
 )
 TINY = Scale(
     60,
@@ -124,6 +125,8 @@ class Row:
     """How far the peer moved between the rounds."""
     middle: tuple[float, float] | None = None
     """Between which ratios the middle half of the rounds were, or all, where they are few."""
+    few: bool = True
+    """Whether there were so few rounds that all may be off in the same direction."""
 
     @property
     def why_unsure(self) -> str:
@@ -135,7 +138,7 @@ class Row:
         (low, high), limit, either_way = self.middle, self.target.limit, self.moved / 2
         if low < limit < high:
             return "rounds on both sides"
-        if low * (1 - either_way) < limit < high * (1 + either_way):
+        if self.few and low * (1 - either_way) < limit < high * (1 + either_way):
             return f"close, and yardstick moved {self.moved:.0%}"
         return ""
 
@@ -154,7 +157,7 @@ def beside(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_mo
 
     def row() -> Row:
         ratio, middle = found.ratio(ours, peer), found.middle(ours, peer)
-        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle, found.few)
 
     return found.until_sure(row)
 
@@ -165,7 +168,7 @@ def faster(name: str, found: Rounds, ours: str, peer: str, peer_name: str, at_le
 
     def row() -> Row:
         ratio, middle = found.ratio(peer, ours), found.middle(peer, ours)
-        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle)
+        return Row(name, found[ours], "s", found[peer], peer_name, ratio, target, found.moved(peer), middle, found.few)
 
     return found.until_sure(row)
 
@@ -270,7 +273,12 @@ class Rounds:
     def middle(self, ours: str, peer: str) -> tuple[float, float]:
         """Between which ratios the middle half of the rounds were, or all, where they are few."""
         found = self._ratios(ours, peer)
-        return (min(found), max(found)) if len(found) < FEW else _middle_half(found)
+        return (min(found), max(found)) if self.few else _middle_half(found)
+
+    @property
+    def few(self) -> bool:
+        """Whether there were so few rounds that all of them must agree."""
+        return min(map(len, self._figures.values())) < FEW
 
     def _ratios(self, ours: str, peer: str) -> list[float]:
         one, other = self._figures[ours], self._figures[peer]

@@ -121,6 +121,8 @@ def test_a_target_that_is_closer_than_the_yardstick_moved_gets_no_verdict(limit:
     assert row.ok is ok
     if ok is None:
         assert row.why_unsure == "close, and yardstick moved 10%"
+    many = Rounds({"ours": [*ours, 2.0, 2.0], "unit": [*unit, 1.0, 1.0]}, "unit")
+    assert in_units("a", many, "ours", limit).ok is (limit > 2), "five rounds are not all off in the same direction"
 
 
 @pytest.mark.parametrize(
