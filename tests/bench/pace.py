@@ -7,7 +7,6 @@ pace meanwhile says how much work it was, whatever the machine did.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,9 +18,6 @@ from bench import material
 from bench.children import command, environment
 from bench.pace_samples import BEGIN, END, NOW
 from workbench.log.codec import encode_event
-
-LINES = 60
-"""Parsed in one sample: about a fifth of a millisecond. More would take the processor away from what is measured."""
 
 
 def _processors() -> set[int]:
@@ -38,6 +34,16 @@ _MEASURED = {max(_ALL)} if _ALL else _ALL
 def on_one_processor() -> Iterator[None]:
     """Keep this process, and what it starts meanwhile, on the processor whose pace is sampled."""
     _move_threads(_MEASURED)
+    try:
+        yield
+    finally:
+        _move_threads(_ALL)
+
+
+@contextmanager
+def on_other_processors() -> Iterator[None]:
+    """Keep what this process starts meanwhile away from that processor, if there is another."""
+    _move_threads(_ALL - _MEASURED)
     try:
         yield
     finally:
@@ -72,7 +78,7 @@ class PaceSampler:
         self.samples = False
         """Whether it is at work."""
         self._pace = 0.0
-        self._send(json.dumps([encode_event(event) for event in material.log(LINES)]).encode() + b"\n")
+        self._send(encode_event(material.log(1)[0]).encode() + b"\n")
 
     def begin(self) -> None:
         """Begin to sample."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench import children
+from bench.pace import on_other_processors
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
@@ -21,13 +22,15 @@ MANY = 100_000
 @contextmanager
 def served(chunks: int) -> Iterator[str]:
     """The address of a server that answers every request in so many chunks, in OpenAI's dialect."""
-    with subprocess.Popen(
-        children.command("serving", str(chunks)),
-        env=children.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
+    with on_other_processors():
+        started = subprocess.Popen(
+            children.command("serving", str(chunks)),
+            env=children.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    with started as server:
         assert server.stdout is not None
         yield f"{server.stdout.readline().strip()}/v1"
 
