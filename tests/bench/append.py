@@ -71,8 +71,8 @@ class StreamingLines:
 
     def make_rows(self, bodies: list[Body]) -> float:
         """What it takes to make the last rows of the plan after each event."""
-        planner, spent = self._planner, 0.0
-        events = self._numbered(bodies)
+        events, planner = self._numbered(bodies), self._planner
+        spent = 0.0
         for event in events:
             planner.append_event(event)
             plan = planner.plan()

@@ -40,6 +40,12 @@ def _spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def spent_by_all(process: int) -> float:
+    """The same of a process and those that it has started and that still run."""
+    started = psutil.Process(process).children(recursive=True)
+    return sum(map(spent_by, (process, *(each.pid for each in started))))
+
+
 def spent_by(process: int) -> float:
     """Seconds of the processor that a process has used so far, all its threads together."""
     if psutil.LINUX:  # as clock_getcpuclockid(3) names it: psutil counts in hundredths

@@ -45,7 +45,9 @@ def _speed(name: str, texts: list[str], found: Rounds) -> Row:
     target = None if name in KINDS else Target("at least", 0.9)
     ratio, middle = found.ratio(peer, ours), found.middle(peer, ours)
     our_speed, peer_speed, moved = size / found[ours], size / found[peer], found.moved(peer)
-    return Row(f"counting new {name}", our_speed, "MB/s", peer_speed, "bare tiktoken", ratio, target, moved, middle)
+    return Row(
+        f"counting new {name}", our_speed, "MB/s", peer_speed, "bare tiktoken", ratio, target, moved, middle, found.few
+    )
 
 
 def _ours(texts: list[str]) -> float:

@@ -2,9 +2,9 @@
 
 A target is a multiple of a peer, or of a yardstick that is timed between the rounds: never a time, which would be about
 the machine. Each figure is divided by the machine's pace meanwhile (`bench.pace`), so that a slow spell in one of both
-does not decide. A figure is known as well as its peer or yardstick stands still then: where that moved too much, or
-where the target lies between the rounds, there is no verdict; nor where few rounds are closer to it than half of the
-movement.
+does not decide. A figure is known as well as its peer or yardstick stands still after that: where it still moved too
+much, or where the target lies between the rounds, there is no verdict; nor where few rounds are closer to it than half
+of that movement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from bench import material
 from bench.children import environment, processor_time
-from bench.pace import with_all_paces, with_pace
+from bench.pace import with_pace, with_pace_of_two
 from workbench.log.codec import encode_event
 
 now = time.process_time
@@ -91,7 +91,7 @@ STEADY = 0.2
 """How far the middle half of a yardstick's rounds may differ, as a share of their median, for a verdict."""
 
 
-FEW = 5
+FEW = 9
 """Rounds, below which all of them must agree on a verdict."""
 
 
@@ -122,10 +122,10 @@ class Row:
     """Ours by the peer's; where being faster is the aim, the peer's time by ours."""
     target: Target | None = None
     moved: float = 0.0
-    """How far the peer moved between the rounds."""
+    """How far the peer moved between the rounds, beyond what the machine's pace did."""
     middle: tuple[float, float] | None = None
     """Between which ratios the middle half of the rounds were, or all, where they are few."""
-    few: bool = True
+    few: bool = False
     """Whether there were so few rounds that all may be off in the same direction."""
 
     @property
@@ -208,7 +208,7 @@ class Yardstick(NamedTuple):
     name: str
     work: Work
     waits: bool = False
-    """It waits, or has several processors: how fast one of them is does not decide how long it takes."""
+    """Its figure does not grow where the processor is slower: it waits for something else, or is no time."""
 
 
 @cache
@@ -321,8 +321,8 @@ def rounds(
     """Let the works and the yardstick take turns, so that a slow spell of the machine falls on all of them.
 
     The first round is to warm up and does not count; what takes long needs none. Where a row has no verdict then, there
-    may be more. `waits`: the works that do not take longer where the processor is slower; `parallel`: those that need
-    more than one of them.
+    may be more. `waits`: the works that do not take longer where the processor is slower; `parallel`: those of several
+    processes.
     """
     taking_turns = {**works, yardstick.name: yardstick.work}
     if yardstick.waits:
@@ -334,7 +334,7 @@ def rounds(
         with collector(gc_on):
             for name, work in taking_turns.items():
                 if name in paces:
-                    figure, pace = with_all_paces(work) if name in parallel else with_pace(work)
+                    figure, pace = with_pace_of_two(work) if name in parallel else with_pace(work)
                     paces[name].append(pace)
                 else:
                     figure = work()

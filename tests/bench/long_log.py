@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from bench import material
 from bench.children import environment, processor_time, spent_by
 from bench.harness import STARTING, Row, Scale, Work, beside, in_units, now, rounds
-from bench.pace import end_samples, step_aside
+from bench.pace import end_samples, sample_anew, step_aside
 from bench.screen import ONE_WORD, OURS, QUIT
 from bench.turns import BUSY, pauses_noted, setup_for
 from support.terminal import WORKBENCH, Terminal
@@ -75,6 +75,7 @@ def _read_and_typed(ref: str, places: Mapping[str, str]) -> float:
     step_aside()
     try:
         terminal.wait_for(OURS)
+        sample_anew()
         start = spent_by(terminal.process.pid)
         terminal.press(TYPED)
         terminal.wait_for(END)

@@ -1,17 +1,18 @@
-"""The machine's pace: how fast it is from moment to moment.
+"""The machine's pace: the seconds that a short piece of work takes at the moment.
 
 What a processor gives a process may change by half within seconds, where others share the machine. So while something
-is measured, a process of its own times a short piece of work again and again, on the same processor. A figure by the
-pace meanwhile says how much work it was, whatever the machine did.
+is measured, a process of its own times that piece of work again and again, on the same processor. A figure divided by
+the pace meanwhile says how much work it was, whatever the machine did.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from statistics import mean
 
 from bench import material
@@ -19,85 +20,92 @@ from bench.children import command, environment
 from bench.pace_samples import BEGIN, END, NOW
 from workbench.log.codec import encode_event
 
-
-def _processors() -> set[int]:
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-
-
-_ALL = _processors()
+_THREADS = Path("/proc/self/task")
+_ALL = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") and _THREADS.is_dir() else set[int]()
 """The processors that there are for the suite; none where the system does not tell."""
-_MEASURED = {max(_ALL)} if _ALL else _ALL
+_MEASURED = set(sorted(_ALL)[-1:])
 """The one on which is measured what needs only one."""
+_TWO = set(sorted(_ALL)[-2:])
+"""Those for what needs more than one."""
 
 
 @contextmanager
-def on_one_processor() -> Iterator[None]:
-    """Keep this process, and what it starts meanwhile, on the processor whose pace is sampled."""
-    _move_threads(_MEASURED)
+def _on(processors: set[int]) -> Iterator[None]:
+    _move_threads(processors)
     try:
         yield
     finally:
         _move_threads(_ALL)
-
-
-@contextmanager
-def on_other_processors() -> Iterator[None]:
-    """Keep what this process starts meanwhile away from that processor, if there is another."""
-    _move_threads(_ALL - _MEASURED)
-    try:
-        yield
-    finally:
-        _move_threads(_ALL)
-
-
-def step_aside() -> None:
-    """Leave that processor to a program that was just started on it, while this thread reads what it writes."""
-    if _ALL:
-        os.sched_setaffinity(0, _ALL - _MEASURED or _ALL)
 
 
 def _move_threads(to: set[int]) -> None:
     if not to:
         return
-    for thread in os.listdir("/proc/self/task"):
-        try:
+    for thread in os.listdir(_THREADS):
+        with suppress(ProcessLookupError):  # it has ended meanwhile
             os.sched_setaffinity(int(thread), to)
-        except ProcessLookupError:  # it has ended meanwhile
-            continue
+
+
+@contextmanager
+def on_one_processor() -> Iterator[None]:
+    """Keep this process, and what it starts meanwhile, on the processor whose pace is sampled."""
+    with _on(_MEASURED):
+        yield
+
+
+@contextmanager
+def on_other_processors() -> Iterator[None]:
+    """Keep what this process starts meanwhile away from that processor, if there is another."""
+    with _on(_ALL - _MEASURED):
+        yield
+
+
+def step_aside() -> None:
+    """Leave that processor to a program that was just started on it, while this thread reads what it writes; until the
+    measured work ends."""
+    if _ALL:
+        os.sched_setaffinity(0, _ALL - _MEASURED or _ALL)
 
 
 class PaceSampler:
     """A process that samples the pace of one processor."""
 
     def __init__(self, processor: set[int]) -> None:
-        _move_threads(processor)
-        self._process = subprocess.Popen(
-            command("pace_samples"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=environment()
-        )
-        _move_threads(_ALL)
-        self.samples = False
-        """Whether it is at work."""
+        with _on(processor):
+            self._process = subprocess.Popen(
+                command("pace_samples"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env=environment(),
+                start_new_session=True,  # Ctrl+C is for the suite
+            )
+        self.id = self._process.pid
+        """Of its process."""
+        self._samples = False
         self._pace = 0.0
         self._send(encode_event(material.log(1)[0]).encode() + b"\n")
 
     def begin(self) -> None:
-        """Begin to sample."""
+        """Begin to sample, or begin again."""
         self.end()
         self._send(BEGIN)
         self._answer()
-        self.samples = True
+        self._samples = True
 
     def so_far(self) -> float:
-        """What a sample took since the beginning, in seconds."""
+        """The pace since the beginning."""
+        assert self._samples, "nothing is sampled"
         self._send(NOW)
         return float(self._answer())
 
     def end(self, pace: float = 0.0) -> float:
-        """The same, for the last time; once it has ended, the same again. `pace`: the one that is to be given."""
-        if self.samples:
+        """The pace from the beginning to now, or to the first time that it was asked for. `pace`: an earlier one, to be
+        given instead."""
+        if self._samples:
             self._send(END)
             found = float(self._answer())
-            self._pace, self.samples = pace or found, False
+            self._pace, self._samples = pace or found, False
         return self._pace
 
     def _send(self, data: bytes) -> None:
@@ -107,53 +115,60 @@ class PaceSampler:
     def _answer(self) -> bytes:
         assert self._process.stdout is not None
         line: bytes = self._process.stdout.readline()
-        assert line, "the sampler of the machine's pace has ended"
+        if not line:
+            raise BrokenPipeError("the sampler of the machine's pace has ended")
         return line
 
 
-@cache
 def sampler() -> PaceSampler:
-    """The sampler of the processor on which everything is measured that needs only one."""
-    return PaceSampler(_MEASURED)
+    """The sampler of the processor on which is measured what needs only one."""
+    return _sampler_of(frozenset(_MEASURED))
 
 
 @cache
-def _samplers() -> list[PaceSampler]:
-    """One for each processor."""
-    return [sampler(), *(PaceSampler({processor}) for processor in _ALL - _MEASURED)]
+def _sampler_of(processor: frozenset[int]) -> PaceSampler:
+    return PaceSampler(set(processor))
+
+
+_current: list[PaceSampler] = []
+"""Those that sample for the work that is being measured."""
 
 
 def sample_anew() -> None:
-    """What counts of a work begins here."""
-    for each in _samplers():
-        if each.samples:
-            each.begin()
+    """The part of a work that counts begins here."""
+    for each in _current:
+        each.begin()
 
 
 def end_samples() -> None:
-    """What counts of a work ends here."""
-    for each in _samplers():
+    """The part of a work that counts ends here."""
+    for each in _current:
         each.end()
+
+
+def sampling_processes() -> set[int]:
+    """The ids of the processes that sample for the work that is being measured; what they use is not the work's."""
+    return {each.id for each in _current}
 
 
 def with_pace(work: Callable[[], float]) -> tuple[float, float]:
     """What a work gives, and the pace meanwhile; of the part that counts, if the work says where it begins or ends."""
-    sampling = sampler()
-    with on_one_processor():
-        sampling.begin()
-        try:
-            return work(), sampling.end()
-        finally:
-            sampling.end()
+    return _with_pace(work, [sampler()], _MEASURED)
 
 
-def with_all_paces(work: Callable[[], float]) -> tuple[float, float]:
-    """The same for a work of several processes, with the mean pace of all processors."""
-    samplers = _samplers()
-    for each in samplers:
-        each.begin()
+def with_pace_of_two(work: Callable[[], float]) -> tuple[float, float]:
+    """The same for a work of several processes, with the mean pace of two processors."""
+    return _with_pace(work, [_sampler_of(frozenset({each})) for each in _TWO] or [sampler()], _TWO)
+
+
+def _with_pace(work: Callable[[], float], samplers: Sequence[PaceSampler], processors: set[int]) -> tuple[float, float]:
+    _current[:] = samplers
     try:
-        figure = work()
+        with _on(processors):
+            sample_anew()
+            figure = work()
+        return figure, mean(each.end() for each in samplers)
     finally:
-        paces = [each.end() for each in samplers]
-    return figure, mean(paces)
+        with suppress(BrokenPipeError):  # it would hide why the work failed
+            end_samples()
+        _current.clear()

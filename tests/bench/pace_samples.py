@@ -17,7 +17,7 @@ measured."""
 
 
 def _sample(line: str) -> float:
-    """How much work is done in a second. The same line again and again: what others left in the caches is no matter."""
+    """Samples per second of the processor: the same line again and again, so that it is in the caches."""
     for _ in range(WARM_UP):
         json.loads(line)
     start = time.thread_time()
@@ -31,14 +31,17 @@ def _sample_as_asked() -> None:
     with open(0, "rb", buffering=0, closefd=False) as unbuffered:  # a buffer would keep what is asked next
         line = unbuffered.readline().decode()
     while os.read(0, 1) == BEGIN:
-        speeds = [_sample(line)]
+        speeds, samples = _sample(line), 1
         os.write(1, b"\n")
         asked = BEGIN
         while asked != END:
-            asked = os.read(0, 1) if select.select([0], [], [], EVERY)[0] else b""
-            speeds.append(_sample(line))
+            is_asked = select.select([0], [], [], EVERY)[0]
+            asked = os.read(0, 1) if is_asked else b""
+            if is_asked and not asked:
+                return
+            speeds, samples = speeds + _sample(line), samples + 1
             if asked:
-                os.write(1, b"%.9f\n" % (len(speeds) / sum(speeds)))
+                os.write(1, b"%.12f\n" % (samples / speeds))
 
 
 if __name__ == "__main__":

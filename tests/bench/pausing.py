@@ -9,6 +9,7 @@ from itertools import islice
 
 from bench import material
 from bench.harness import Row, Scale, in_units, rounds
+from bench.pace import on_one_processor
 from bench.turns import BUSY, MODEL, PAUSE, pauses_noted, ready, setup_for
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import SummaryDraft
@@ -37,7 +38,8 @@ def run(scale: Scale) -> Iterator[Row]:
 
             def work(digest: bool = digest, pauses: list[float] = pauses) -> float:
                 gc.collect()
-                draft = runner.run(_compacted(events, gateway, digest, pauses))
+                with on_one_processor():  # like the yardstick
+                    draft = runner.run(_compacted(events, gateway, digest, pauses))
                 assert draft.made_by == ("digest" if digest else MODEL), draft.problems
                 return pauses[-1]
 

@@ -31,9 +31,9 @@ PROCESSOR = 1.5
 STREAM_SHARE = 1.1
 """The same for a long stream."""
 STREAMS, STREAM_LENGTH = 2, 3
-"""Long streams for each round of the others, and how long they are: how many chunks come together is chance."""
+"""So many times the usual rounds, and the scale's chunks: how many chunks come together is chance."""
 TURNS = 2
-"""Rounds for each of the others, for the same reason."""
+"""So many times the usual rounds, for the same reason."""
 AGENTS = 200
 ROUNDS, LARGE_ROUNDS = 100, 40
 """Requests in a row, and large ones: enough that chance does not decide what they take together."""
@@ -170,8 +170,8 @@ async def _asked(client: aiohttp.ClientSession, child: _Child, talks: list[_Talk
     before = child.seconds(), child.all_seconds()
     sample_anew()
     await asyncio.gather(*map(ask, talks))
-    end_samples()
-    await child.settled()  # what it still has to record is not to slow down the others
+    end_samples()  # what it still has to record counts too, but hardly anything else runs by then
+    await child.settled()  # so that the rest does not slow down the others
     used = (child.seconds() - before[0], child.all_seconds() - before[1])
     return _Figures(median(taken), *(max(each / len(taken), 1e-6) for each in used))
 

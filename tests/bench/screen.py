@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bench.children import environment, spent_by
 from bench.harness import Row, Scale, Yardstick, in_units, rounds, wall
-from bench.pace import end_samples, step_aside
+from bench.pace import end_samples, sample_anew, step_aside
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import GIVE_UP
 
@@ -90,6 +90,7 @@ def idle(places: Mapping[str, str], seconds: float, patience: float) -> float:
         end = time.monotonic() + patience
         while patience and spent(terminal, 3.0) > CALM and time.monotonic() < end:
             pass  # the cursor blinks for ten seconds
+        sample_anew()
         return spent(terminal, seconds)
     finally:
         terminal.press(QUIT)

@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bench.children import environment, processor_time, spent_by
+from bench.children import environment, processor_time, spent_by_all
 from bench.harness import Row, Scale, Work, in_units, rounds, wall
 from bench.large_files import transcript
-from bench.pace import sampler, step_aside
+from bench.pace import sample_anew, sampler, step_aside
 from bench.screen import ONE_WORD, QUIT
 from support.terminal import WORKBENCH, Terminal
 from support.waiting import WaitLimit
@@ -23,7 +23,7 @@ from workbench.log.store import Store
 TITLE = "long.jsonl"
 """Of the session, as the file that it was imported from: on the screen once it is open."""
 SETTLED = 16.7
-"""5 s where the app with one word takes 0.3 s."""
+"""5 s of the processor where the app with one word takes 0.3 s."""
 CALM = 0.08
 """The share of a processor below which nothing but the cursor is at work."""
 WINDOW = 2.0
@@ -48,7 +48,7 @@ def run(scale: Scale) -> Iterator[Row]:
         again = partial(_settled, session.id, {**places, "WORKBENCH_DATA_DIR": str(known)})
         works: dict[str, Work] = {"first": first, "again": again}
         found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=ONE_WORD)
-        name = f"session of {scale.lines:,} lines on the screen, at rest"
+        name = f"session of {scale.lines:,} lines on the screen, until at rest"
         yield in_units(name, found, "first", SETTLED)
         yield in_units(f"{name}, opened again", found, "again", SETTLED)
 
@@ -68,9 +68,10 @@ def _settled(session: str, places: Mapping[str, str]) -> float:
     limit = WaitLimit()
     terminal = Terminal("open", session, **places)
     step_aside()
+    sample_anew()
 
     def moment() -> _Moment:
-        return _Moment(wall(), spent_by(terminal.process.pid), sampler().so_far())
+        return _Moment(wall(), spent_by_all(terminal.process.pid), sampler().so_far())
 
     try:
         terminal.wait_for(TITLE)

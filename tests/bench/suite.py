@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmarks of Workbench, each beside its peer.")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: a third of the time")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, turns and chunks: half of the time")
     parser.add_argument("--sure", action="store_true", help="up to three times the rounds where there is no verdict")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: %(default)s")
     parser.add_argument("--turns", type=int, metavar="N", help="turns of the long conversation (1,000; --quick: 80)")
@@ -147,8 +147,9 @@ def as_json(
     """The results, with what they were measured on and how.
 
     Of each result: `ours` and `peer` in `unit` (times in seconds), the peer being a yardstick where there is no other;
-    `ratio`, ours by the peer's, or the peer's time by ours where the target is "at least"; `target`, a rule and a limit
-    for `ratio`; `moved`, how far the peer moved between the rounds; `ok`, if the target is met. What a result does not
+    `ratio`, ours by the peer's, or the peer's time by ours where the target is "at least", after both are divided by
+    the machine's pace; `target`, a rule and a limit for `ratio`; `moved`, how far the peer moved between the rounds
+    beyond that pace; `ok`, if the target is met. What a result does not
     have is null, and so is `ok` where the peer moved too far.
     """
     return {

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import subprocess
+import sys
 from math import isfinite
 from pathlib import Path
 
+import psutil
 import pytest
 
-from bench import suite
+from bench import harness, suite
+from bench.children import environment
 from bench.harness import TINY, Insistence, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
-from bench.pace import sampler, with_pace
+from bench.pace import end_samples, sample_anew, sampler, sampling_processes, with_pace, with_pace_of_two
 from support.requirements import requirement
+from support.waiting import GIVE_UP
 
 KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "target", "moved", "middle", "ok"}
 
@@ -121,15 +127,15 @@ def test_a_target_that_is_closer_than_the_yardstick_moved_gets_no_verdict(limit:
     assert row.ok is ok
     if ok is None:
         assert row.why_unsure == "close, and yardstick moved 10%"
-    many = Rounds({"ours": [*ours, 2.0, 2.0], "unit": [*unit, 1.0, 1.0]}, "unit")
-    assert in_units("a", many, "ours", limit).ok is (limit > 2), "five rounds are not all off in the same direction"
+    nine = Rounds({"ours": [*ours * 2, 2.0, 2.0, 2.0], "unit": [*unit * 2, 1.0, 1.0, 1.0]}, "unit")
+    assert in_units("a", nine, "ours", limit).ok is (limit > 2), "nine rounds are not all off in the same direction"
 
 
 @pytest.mark.parametrize(
     ("limit", "ok"), [(1.2, False), (1.29, False), (1.45, None), (1.55, None), (1.71, True), (1.9, True)]
 )
 def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | None) -> None:
-    found = Rounds({"ours": [1.0, 1.4, 1.5, 1.6, 9.0], "unit": [1.0] * 5}, "unit")
+    found = Rounds({"ours": [1.0, 1.0, 1.4, 1.4, 1.5, 1.6, 1.6, 9.0, 9.0], "unit": [1.0] * 9}, "unit")
     row = in_units("a", found, "ours", limit)
     assert row.ok is ok
     assert faster("a", found, "unit", "ours", "b", limit).ok is (None if ok is None else not ok)
@@ -141,7 +147,7 @@ def test_where_the_rounds_disagree_there_is_no_verdict(limit: float, ok: bool | 
     [
         ([1.0, 1.1, 1.2], 3, True),
         ([1.6, 1.7, 1.8], 3, False),
-        ([1.4, 1.6, 1.4, 1.4, 1.4], 5, True),  # of five, the outermost two do not count
+        ([1.4, 1.6, 1.4, 1.4, 1.4, 1.4, 1.6, 1.4, 1.4], 9, True),  # of nine, the outermost four do not count
         ([1.4, 1.6] * 5, 9, None),
     ],
 )
@@ -204,16 +210,52 @@ def test_what_a_work_leaves_behind_has_the_pace_of_that_work() -> None:
     assert found.also("left", [6.0]).ratio("left", "unit") == 3.0
 
 
-def test_the_pace_is_sampled_while_a_work_is_at_it_or_until_the_work_says() -> None:
+def test_works_are_held_against_their_own_paces_also_in_later_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Insistence, "most", 2)
+    paces = itertools.count(1)
+    monkeypatch.setattr(harness, "with_pace", lambda work: (work(), float(next(paces))))
+    monkeypatch.setattr(harness, "with_pace_of_two", lambda work: (work(), 10.0))
+    made: list[float] = []
+
     def work() -> float:
-        assert sampler().end() > 0
+        made.append(float(len(made) + 1))
+        return made[-1]
+
+    works = {"ours": work, "both": lambda: 30.0}
+    found = rounds(works, 1, yardstick=Yardstick("unit", lambda: 2.0), parallel=["both"])
+    assert (found.ratio("ours", "unit"), found.ratio("both", "unit")) == ((2 / 3) / (2 / 4), 3 / (2 / 4))
+    assert in_units("a", found, "ours", 4 / 3).ok is True
+    assert len(made) == 2, "there was a verdict"
+
+
+def test_the_pace_is_sampled_while_a_work_is_at_it_or_where_the_work_says() -> None:
+    seen: list[float] = []
+
+    def work() -> float:
+        sampler().end()
+        sample_anew()
+        seen.append(sampler().so_far())
+        end_samples()
+        seen.append(sampler().end())
         return 5.0
 
-    figure, pace = with_pace(work)
-    assert (figure, pace) == (5.0, sampler().end()), "nothing is sampled after that"
-    again, longer = with_pace(lambda: float(sum(range(1_000_000)) > 0))
-    assert again == 1.0
-    assert 0 < longer != pace
+    assert with_pace(work) == (5.0, seen[1])
+    assert min(seen) > 0
+    with pytest.raises(AssertionError, match="nothing is sampled"):
+        sampler().so_far()
+    assert with_pace_of_two(lambda: float(len(sampling_processes())))[0] in (1.0, 2.0)
+    assert not sampling_processes()
+
+
+def test_the_sampler_ends_with_whoever_asks() -> None:
+    code = "from bench.pace import *; s = sampler(); s.begin(); print(s.id, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as asking:
+        assert asking.stdout is not None
+        process = psutil.Process(int(asking.stdout.readline()))
+        asking.kill()
+    process.wait(GIVE_UP)
 
 
 def test_a_work_that_fails_ends_the_sampling() -> None:
