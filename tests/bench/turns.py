@@ -62,19 +62,20 @@ def agent(session: Session, setup: Setup, folder: Path, gateway: Gateway) -> Age
 
 
 def turn(scale: Scale) -> Iterator[Row]:
-    """A whole turn of a conversation, commits to disk included."""
+    """A whole turn, the first of a conversation, commits to disk included."""
     with ready(1) as (runner, gateway), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with Store.open(folder / "workbench.db") as store, store.create() as session:
-            talking = agent(session, setup_for(PlanOptions(model=MODEL)), folder, gateway)
-            sent: dict[str, Any] = {}
+        with Store.open(folder / "workbench.db") as store:
+            setup, sent = setup_for(PlanOptions(model=MODEL)), dict[str, Any]()
 
             async def ours() -> float:
-                start = wall()
-                async for step in talking.turn(QUESTION):
-                    if isinstance(step, RequestPlanned):
-                        plan = step.plan
-                spent = wall() - start
+                with store.create() as session:  # in one that grows, each turn is more work than the one before
+                    talking = agent(session, setup, folder, gateway)
+                    start = wall()
+                    async for step in talking.turn(QUESTION):
+                        if isinstance(step, RequestPlanned):
+                            plan = step.plan
+                    spent = wall() - start
                 sent.update(render_request(plan))
                 return spent
 
