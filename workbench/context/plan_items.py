@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, overload
 
 from msgspec import Struct
@@ -210,7 +211,10 @@ class PlanItems(Sequence[Item]):
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return list(islice(self._items_from(start), max(0, stop - start)))
+            return [self[number] for number in range(start, stop, step)]
         length, fixed = len(self), len(self.fixed)
         number = index + length if index < 0 else index
         if not 0 <= number < length:
@@ -226,11 +230,18 @@ class PlanItems(Sequence[Item]):
         return self._item(self.view.cells[shown + bisect_right(self.view.asides, shown, 0, self._hidden)])
 
     def __iter__(self) -> Iterator[Item]:
-        yield from self.fixed
+        return self._items_from(0)
+
+    def _items_from(self, index: int) -> Iterator[Item]:
+        """The items from one on, without looking up the place of each."""
+        yield from self.fixed[index:]
         places, what = self._inserts
-        done = passed = 0
-        for at in range(self.view.length):
-            if passed < self._hidden and self.view.asides[passed] + passed == at:
+        number = max(0, index - len(self.fixed))
+        done = bisect_left(places, number)
+        shown, asides = number - done, self.view.asides
+        passed = bisect_right(asides, shown, 0, self._hidden) if number else 0
+        for at in range(shown + passed, self.view.length):
+            if passed < self._hidden and asides[passed] + passed == at:
                 passed += 1
                 continue
             while done < len(places) and places[done] == at - passed + done:

@@ -86,6 +86,9 @@ def test_heads_stand_before_their_rows_and_add_them_up(
                 assert under.key not in folded
             assert lines.line_of(line) == number
             assert lines.line_at(lines.position(number)) == number
+    one_by_one = [line if isinstance(line := lines[at], RowGroup) else made.items[line] for at in range(len(lines))]
+    first, end = sorted(data.draw(st.tuples(*[st.integers(0, len(lines))] * 2)))
+    assert list(lines.between(first, end)) == one_by_one[first:end]
 
 
 @given(plans, st.sampled_from(["largest", "smallest"]))
@@ -190,6 +193,7 @@ def test_what_was_never_to_be_sent_is_passed_over_and_nothing_else(
     wanted = [row for row in made if row.state != "aside"]
     assert list(listed) == wanted
     assert [listed[at] for at in range(len(listed))] == wanted
+    assert [listed[at:] for at in range(len(listed))] == [wanted[at:] for at in range(len(wanted))]
     assert sum(made.asides.values()) == len(made) - len(listed)
     assert list(listed.sent_items()) == list(made.sent_items())
 

@@ -285,24 +285,29 @@ class ListState(NamedTuple):
     live: LiveAnswer | None
     """The last line; no row depends on it."""
 
-    def line_look(self, at: int) -> LineState:
-        """What the line at an index depends on."""
-        lines, columns = self.lines, self.columns
-        count = 0 if lines is None else len(lines)
-        if lines is not None and at < count:
-            what, total = lines[at], lines.total
+    def row_looks(self, first: int, end: int) -> list[LineState]:
+        """What each of some lines with a row or a head depends on."""
+        lines, columns, effects, marks = self.lines, self.columns, self.effects, self.marks
+        if lines is None:
+            return []
+        total, found = lines.total, list[LineState]()
+        for at, what in enumerate(lines.between(first, end), first):
             here, chosen = at == self.cursor, at in self.chosen
+            share = share_bar(what.tokens, total, columns.share)
             if isinstance(what, RowGroup):
-                share = share_bar(what.tokens, total, columns.share)
                 folded = what.key in lines.folded
-                return LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
-            row = lines.rows[what]
-            share = share_bar(row.tokens, total, columns.share)
-            effect = self.effects.of_item(row) if self.effects else None
-            return LineState(row, columns, share, 0, here, chosen, self.marks.get(row.id), "", False, effect)
-        if self.live is not None and at == count:
-            return LineState(self.live, columns)
-        return LineState(self.empty if at == 0 else "", columns)
+                look = LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
+            else:
+                effect = effects.of_item(what) if effects else None
+                look = LineState(what, columns, share, 0, here, chosen, marks.get(what.id), "", False, effect)
+            found.append(look)
+        return found
+
+    def look_below(self, away: int) -> LineState:
+        """What a line below the rows depends on: first the streaming answer; `away`: how far below."""
+        if self.live is not None and not away:
+            return LineState(self.live, self.columns)
+        return LineState("" if self.lines or away else self.empty, self.columns)
 
 
 def styled_pieces(line: LineState) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -135,6 +135,23 @@ class RowLines:
         group = self.groups[at]
         within = line - self._starts[at] - _head(group)
         return group if within < 0 else group.rows[within]
+
+    def between(self, first: int, end: int) -> Iterator[Item | RowGroup]:
+        """The items and the heads of groups on some lines that follow each other."""
+        at = bisect_right(self._starts, first) - 1
+        while first < end:
+            group, start = self.groups[at], self._starts[at] + _head(self.groups[at])
+            if first < start:
+                yield group
+                first = start
+            at += 1
+            stop = min(end, self._starts[at])
+            rows = group.rows[first - start : stop - start]
+            if isinstance(rows, range):
+                yield from self.rows[rows.start : rows.stop]
+            else:
+                yield from (self.rows[row] for row in rows)
+            first = max(first, stop)
 
     @property
     def matches(self) -> int:

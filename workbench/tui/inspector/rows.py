@@ -150,10 +150,10 @@ class RowsView(Observing, VirtualList[LineState]):
 
     def _refresh_changed(self, top: int) -> None:
         """Repaint the lines in view that look different."""
-        scene = self._seen()
-        for at in range(top, top + self.size.height):
+        lines = range(top, top + self.size.height)
+        for at, look in zip(lines, self._line_looks(lines), strict=True):
             known = self._strips.get(at)
-            if known is None or known[0] != self._row_look(scene, at):
+            if known is None or known[0] != look:
                 self.refresh_lines(at)
 
     # The cursor and the range
@@ -234,8 +234,9 @@ class RowsView(Observing, VirtualList[LineState]):
 
         Textual's own cache is not used: it adds borders and padding, which do not exist here, and scrolling clears it.
         """
-        scene, top = self._seen(), self.scroll_offset.y
-        strips = [self.strip(top + y, self._row_look(scene, top + y)) for y in crop.line_range]
+        top = self.scroll_offset.y
+        lines = range(top + crop.y, top + crop.bottom)
+        strips = [self.strip(at, look) for at, look in zip(lines, self._line_looks(lines), strict=True)]
         background = self.background_colors[1]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
@@ -245,7 +246,15 @@ class RowsView(Observing, VirtualList[LineState]):
 
     def render_line(self, y: int) -> Strip:
         at = self.scroll_offset.y + y
-        return self.strip(at, self._row_look(self._seen(), at))
+        return self.strip(at, self._line_looks(range(at, at + 1))[0])
+
+    def _line_looks(self, lines: range) -> list[LineState]:
+        """The looks of some lines; those of rows are made once for each scene: plans make their items lazily."""
+        scene, looks, count = self._seen(), self._looks, self._count
+        rows = range(lines.start, min(lines.stop, count))
+        if not all(at in looks for at in rows):
+            looks.update(zip(rows, scene.row_looks(rows.start, rows.stop), strict=True))
+        return [looks[at] if at < count else scene.look_below(at - count) for at in lines]
 
     def _seen(self) -> ListState:
         """The current state that all lines depend on."""
@@ -257,15 +266,6 @@ class RowsView(Observing, VirtualList[LineState]):
             self._looks.clear()
         self._scene = scene
         return scene
-
-    def _row_look(self, scene: ListState, at: int) -> LineState:
-        """The look of a line, made once for each scene, because plans make their rows lazily."""
-        found = self._looks.get(at)
-        if found is None:
-            found = scene.line_look(at)
-            if isinstance(found.what, Item | RowGroup):
-                self._looks[at] = found
-        return found
 
     @property
     def _columns(self) -> Columns:
