@@ -5,7 +5,6 @@ There is no second list of knobs. Loading, checking, showing and documenting a p
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -148,6 +147,8 @@ def find_knob(name: str) -> Knob:
 
 def closest_hint(name: str, known: Iterable[str]) -> str:
     """A hint at what was probably meant; may be empty. A knob's name without its section counts as close."""
+    import difflib  # late, as few names are wrong
+
     names = list(known)
     key = name.rpartition(".")[2]
     same = [each for each in names if each.endswith(f".{key}")]

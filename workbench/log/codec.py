@@ -38,7 +38,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION, WRITTEN
+from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION, written_line
 
 SEARCH_VERSION: Final = 2
 """Raise it when a line gives other search words than before, because `search_text` changes or because a kind, a
@@ -94,7 +94,7 @@ def _plain_line(event: Event) -> str:
     if seq < 1 or not name:
         return ""
     try:
-        return _QUICK_WRITER.encode(WRITTEN[type(body)](VERSION, seq, name, at, kind, *values)).decode()
+        return _QUICK_WRITER.encode(written_line(type(body))(VERSION, seq, name, at, kind, *values)).decode()
     except (ValueError, OverflowError):  # half a surrogate pair, a very large number
         return ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -115,6 +114,8 @@ def unused_sessions(db: sqlite3.Connection) -> list[str]:
 
 def _missing(db: sqlite3.Connection, ref: str) -> str:
     """The message for an unknown session, with close matches."""
+    import difflib  # late, as few names are wrong
+
     recent = _select(db, f"{_NEWEST} ?", _GUESSED)
     names = {name.lower(): session for session in recent for name in (session.info.id, session.info.title) if name}
     close = difflib.get_close_matches(ref.lower(), names, n=3, cutoff=0.5)

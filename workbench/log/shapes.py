@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -47,9 +47,15 @@ AHEAD = len(_ENVELOPE)
 """How many fields of a line come before those of its body."""
 
 
+@cache
+def _hints_of(body: type[Struct]) -> dict[str, Any]:
+    """The types of a class's fields. To find them takes as long as to make a class of them."""
+    return get_type_hints(body, include_extras=True)
+
+
 def _fields(body: type[Struct]) -> list[Any]:
     """The fields of a class, for another one."""
-    hints = get_type_hints(body, include_extras=True)
+    hints = _hints_of(body)
     fields: list[Any] = []
     for each in msgspec.structs.fields(body):
         default = each.default
@@ -66,8 +72,9 @@ def _line(kind: str, body: type[Struct]) -> type[Struct]:
     return msgspec.defstruct(name, fields, tag_field="kind", tag=kind, forbid_unknown_fields=True, gc=False)
 
 
-def _written_line(body: type[Struct]) -> type[Struct]:
-    """The same to write them: the kind comes after the envelope."""
+@cache
+def written_line(body: type[Struct]) -> type[Struct]:
+    """The same to write them: the kind comes after the envelope. Most runs write only a few kinds."""
     fields = [*_ENVELOPE, ("kind", str), *_fields(body)]
     return msgspec.defstruct(f"{body.__name__}Written", fields, omit_defaults=True, gc=False)
 
@@ -75,5 +82,3 @@ def _written_line(body: type[Struct]) -> type[Struct]:
 BODY_OF: Mapping[type[Struct], type[Body]] = {_line(kind, body): body for kind, body in KINDS.items()}
 """The classes of lines, with the classes of their bodies."""
 ANY_LINE: Any = reduce(or_, BODY_OF)
-WRITTEN: Mapping[type[Struct], type[Struct]] = {body: _written_line(body) for body in KINDS.values()}
-"""By the class of a body: the class to write its lines with."""

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from workbench.config.patterns import late_pattern
@@ -241,6 +240,8 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 def _until(date: str) -> float | None:
     """The seconds until a date in HTTP's format."""
+    from email.utils import parsedate_to_datetime  # late: few answers ask to wait until a date
+
     try:
         moment = parsedate_to_datetime(date)
     except (ValueError, TypeError, OverflowError):

@@ -158,6 +158,8 @@ _REPLACE = late_pattern(
 _SAVE = late_pattern(
     rf"(?:write|save)\s+(?P<content>\0\d+\0)\s+(?:to|in|into)\s+(?:the\s+)?(?:file\s+)?(?P<path>{_FILE})", re.I
 )
+_CHANGING = ("edit", "change", "replace", "write", "save")
+"""The verbs of the three patterns before this, which take long to compile."""
 _CALL = late_pattern(
     r"(?:call|use)\s+(?:the\s+)?(?:tool\s+)?(?P<tool>[\w.-]+)(?:\s+with)?\s*(?P<arguments>\{.*\})?", re.I
 )
@@ -237,6 +239,8 @@ def _run(line: str) -> list[PlainRequest]:
 
 
 def _edit(line: str) -> list[PlainRequest]:
+    if not line.casefold().startswith(_CHANGING):
+        return []
     found = _EDIT.fullmatch(line) or _REPLACE.fullmatch(_ended(line))
     if found:
         return [PlainRequest("edit", {role: found[role] for role in ("path", "old", "new")})]

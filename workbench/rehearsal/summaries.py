@@ -47,6 +47,8 @@ _ASKED = late_pattern(
     rf"|\byou summari[sz]e\b[^.\n]{{0,60}}\b{_TALK}s?\b",
     re.IGNORECASE,
 )
+_ASKING = ("summar", "compact")
+"""Every such prompt contains one of these."""
 _LIMIT = late_pattern(
     r"(?:under|at most|within|below|up to|no more than|fewer than|less than|maximum of)"
     r"\s+(?P<most>\d[\d,_]*)\s+(?:tokens|words)",
@@ -120,7 +122,8 @@ def is_summary_request(request: CheckedRequest) -> bool:
 
 def asks_for_summary(text: str) -> bool:
     """Whether a prompt asks for a summary of a conversation."""
-    return bool(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]))
+    ends = (text[:4000], text[-2000:])
+    return any(_has(end.casefold(), _ASKING) and _ASKED.search(end) is not None for end in ends)
 
 
 def summarise(request: CheckedRequest) -> str:

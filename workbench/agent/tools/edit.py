@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, object_schema
@@ -90,6 +89,8 @@ def _nearest(text: str, old: str) -> str:
         if lines[at : at + len(wanted)] == wanted:
             return f"line {at + 1} matches but for white space:\n{_quoted(text, at, len(wanted))}"
     head = [line[:200] for line in lines[:_COMPARED_LINES]]
+    import difflib  # late: most edits find their place
+
     near = difflib.get_close_matches(wanted[0][:200], head, n=1, cutoff=0.6) if wanted[0] else []
     if not near:
         return "no line is like its first one; read the file again"

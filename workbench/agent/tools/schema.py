@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -90,6 +89,8 @@ def _check_object(value: Mapping[str, Any], schema: Mapping[str, Any], where: st
         if name in properties:
             problems += schema_problems(each, properties[name], before + name)
         elif schema.get("additionalProperties") is False:
+            import difflib  # late, as few names are wrong
+
             near = difflib.get_close_matches(name, list(properties), n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(properties) or 'none'}"
             problems.append(f"{before}{shown_value(name)[1:-1]}: no such argument; {hint}")
