@@ -93,6 +93,37 @@ def _imported(path: Path, modules: Modules) -> Iterator[str]:
             yield from (each.name for each in node.names if each.name in modules)
 
 
+DATACLASSES = {
+    "workbench.agent.tools.base": "the process that searches loads it without any package",
+    "workbench.context.budget": "fields that are computed from the others",
+    "workbench.context.plan": "fields that are made when they are first read",
+    "workbench.context.policy": "the fields carry what the knobs mean",
+    "workbench.judge": "values that keep what they compute",
+    "workbench.library": "what other programs get",
+    "workbench.mcp_server.asked_context": "values that keep what they compute",
+    "workbench.models.endpoints": "a field that is never shown",
+    "workbench.models.keys": "a field that is never shown",
+    "workbench.traces.request_thread": "values that keep what they compute",
+    "workbench.tui": "Textual's messages are classes of its own",
+}
+"""Where values are no structs of msgspec, and why. A dataclass's class takes forty times as long to make."""
+
+
+@parsed_once
+def test_a_dataclass_has_its_reason(modules: Modules) -> None:
+    made = {name for name, path in modules.items() if _makes_dataclasses(path)}
+    reasons = {
+        name: next((place for place in DATACLASSES if f"{name}.".startswith(f"{place}.")), None) for name in made
+    }
+    assert [name for name, place in reasons.items() if place is None] == []
+    assert set(DATACLASSES) == set(reasons.values()), "a reason for none"
+
+
+def _makes_dataclasses(path: Path) -> bool:
+    classes = (node for node in module_nodes(path) if isinstance(node, ast.ClassDef))
+    return any("dataclass" in ast.unparse(each) for node in classes for each in node.decorator_list)
+
+
 @parsed_once
 def test_no_imports_run_in_a_circle(modules: Modules) -> None:
     try:

@@ -13,9 +13,10 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from bench import children, material
 from bench.harness import Row, Scale, Target, absolute

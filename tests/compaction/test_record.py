@@ -179,7 +179,7 @@ FULL = {
 
 def test_every_note_is_read() -> None:
     found = read_details(FULL)
-    assert {name: getattr(found, name) for name in CompactionDetails.__dataclass_fields__} == FULL
+    assert {name: getattr(found, name) for name in CompactionDetails.__struct_fields__} == FULL
     assert found.freed == 600
     assert read_details({"tokens_before": 40, "tokens_after": 60}).freed == 0
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from support.logs import number
 from support.requirements import requirement
@@ -24,7 +25,7 @@ TOOL = '{"type": "function", "function": {"name": "read_file", "description": "R
 
 def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only: bool = False) -> ModelInfo:
     info = Catalogue().find_model("unheard-of")
-    return replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
+    return structs.replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
 
 
 @requirement(

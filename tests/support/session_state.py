@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Protocol, Unpack, cast
+
+from msgspec.structs import replace
 
 from workbench.session.observable import ObservableSession, SessionChanges
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import fields
 from typing import Any, TypeVar
 
 import pytest
@@ -122,7 +121,7 @@ class Watcher:
             self.notices.append(Notice(str(error), "error"))
 
     def _observe(self, before: SessionState, after: SessionState) -> None:
-        values = [(each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(SessionState)]
+        values = [(name, getattr(before, name), getattr(after, name)) for name in SessionState.__struct_fields__]
         self.seen += [(name, new) for name, old, new in values if new is not old]
 
     def __getattr__(self, name: str) -> Any:

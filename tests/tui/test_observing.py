@@ -6,7 +6,6 @@ import ast
 import gc
 import weakref
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +163,7 @@ def called(node: ast.AST) -> str:
 
 def other_ways(path: str, tree: ast.Module) -> Iterator[str]:
     """What a module does to have a value of the session by another way than `observed`."""
-    state = {each.name for each in fields(SessionState)}
+    state = set(SessionState.__struct_fields__)
     for node in ast.walk(tree):
         line = f"{path}:{getattr(node, 'lineno', 0)}"
         match node:

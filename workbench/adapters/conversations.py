@@ -6,10 +6,11 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict
+
+from msgspec import Struct, field
 
 from workbench.library.context import Context
 from workbench.library.messages import known_dialect
@@ -81,8 +82,7 @@ class PlannedRequest(NamedTuple):
     context: Context
 
 
-@dataclass(slots=True)
-class FollowedConversation:
+class FollowedConversation(Struct):
     """One conversation of a framework, as far as it is known."""
 
     context: Context

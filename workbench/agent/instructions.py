@@ -9,9 +9,10 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.foreign_files import NotRegularFile, open_regular_file
 from workbench.context.fixed_slots import cut_marker
@@ -20,8 +21,7 @@ from workbench.context.policy import InstructionsPolicy
 FILE_NAME = "AGENTS.md"
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionFile:
+class InstructionFile(Struct, frozen=True):
     """One file as it is sent."""
 
     path: Path
@@ -33,8 +33,7 @@ class InstructionFile:
     cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """All instructions for one working directory, the most general first; or the user's preferences."""
 
     files: tuple[InstructionFile, ...] = ()

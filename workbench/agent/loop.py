@@ -10,7 +10,8 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.agent import slots
 from workbench.agent.calls import CallRunner, cancelled_result, lost_result
@@ -49,8 +50,7 @@ from workbench.models.retry import RetryWait, with_retries
 Steps = AsyncGenerator[TurnStep, None]
 
 
-@dataclass(slots=True)
-class _ActiveModel:
+class _ActiveModel(Struct):
     """The model that requests are sent to, with the planner of its context."""
 
     setup: Setup

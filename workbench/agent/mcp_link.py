@@ -11,10 +11,11 @@ import json
 import logging
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from msgspec import Struct, field
 
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
 from workbench.agent.tools.output import OutputEnds
@@ -35,8 +36,7 @@ _COMPLAINT_BYTES = 4096
 """How many bytes at the end of a server's standard error are read, to find its last line."""
 
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
+class McpServer(Struct, frozen=True):
     """A server as the config describes it: a program to start, or an address."""
 
     name: str

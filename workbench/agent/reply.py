@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Set
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Reasoning, ToolCall, Usage
@@ -27,8 +28,7 @@ class _Pieces(list[str]):
         return self[0] if self else ""
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A call whose arguments are still arriving."""
 
     call_id: str
@@ -36,8 +36,7 @@ class _Call:
     arguments: _Pieces = field(default_factory=_Pieces)
 
 
-@dataclass(slots=True)
-class ReplyInProgress:
+class ReplyInProgress(Struct):
     """Grows part by part. The log and the observers of the turn read the same object, also if the stream broke off."""
 
     reply_id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.compaction_runner import AskFirst
@@ -15,8 +16,7 @@ from workbench.models.gateway import Gateway
 from workbench.models.retry import RetrySchedule
 
 
-@dataclass(frozen=True, slots=True)
-class TurnServices:
+class TurnServices(Struct, frozen=True):
     """What a turn needs besides the session and its setup."""
 
     gateway: Gateway

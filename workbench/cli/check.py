@@ -16,8 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any, NamedTuple
+
+from msgspec import structs
+from msgspec.structs import replace
 
 from workbench.cli.lab import named_policies, replay_corpus
 from workbench.cli.options import options_of
@@ -113,7 +115,7 @@ def _as_json(
     return {
         "result": "failed" if failed else worst,
         "strict": strict,
-        "limits": asdict(limits),
+        "limits": structs.asdict(limits),
         "sources": [
             {
                 "source": run.source,

@@ -6,8 +6,9 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.agent.compaction_runner import CompactionRunner, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import structs
 
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
@@ -126,7 +127,7 @@ def _node_json(node: NestedCompaction) -> dict[str, Any]:
         "to": last,
         "status": status,
         "by": by,
-        **asdict(details),
+        **structs.asdict(details),
         "summary": event.body.summary,
         "inside": [_node_json(inner) for inner in node.inside],
     }
@@ -134,7 +135,7 @@ def _node_json(node: NestedCompaction) -> dict[str, Any]:
 
 def _metrics_json(counted: CompactionMetrics) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in CompactionMetrics.__dataclass_fields__:
+    for name in CompactionMetrics.__struct_fields__:
         value = getattr(counted, name)
         found[name] = value._asdict() if isinstance(value, FigureSpread) else value
     return found

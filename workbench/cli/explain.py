@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from functools import partial
 from itertools import chain
+
+from msgspec.structs import replace
 
 from workbench.cli.sources import print_masked, read_source_with_notes
 from workbench.config.errors import WrongCall

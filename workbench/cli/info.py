@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs, to_builtins
 
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
@@ -115,7 +116,7 @@ def run_local(options: argparse.Namespace) -> int:
     with Services() as services:
         servers = look_around(services.routes.ports)
     if options.json:
-        print_json({"servers": [asdict(each) for each in servers]})
+        print_json({"servers": [to_builtins(each) for each in servers]})
     elif not servers:
         print("no Ollama, llama.cpp, LM Studio or vLLM answers on this machine; -m local runs a small model itself")
     else:
@@ -129,7 +130,7 @@ def run_local(options: argparse.Namespace) -> int:
 
 def model_json(info: ModelInfo) -> dict[str, Any]:
     """A model as JSON; prices are in US dollars per token."""
-    found = {**asdict(info), "capabilities": sorted(info.capabilities)}
+    found = {**structs.asdict(info), "capabilities": sorted(info.capabilities)}
     del found["long_prices"]
     return found
 

@@ -8,8 +8,9 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of

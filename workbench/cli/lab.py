@@ -25,8 +25,9 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
+
+from msgspec.structs import replace
 
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries

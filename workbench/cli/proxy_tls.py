@@ -7,10 +7,11 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.config.optional_packages import import_optional
@@ -47,8 +48,7 @@ def remove_tls(options: argparse.Namespace) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class RunningForwardProxy:
+class RunningForwardProxy(Struct, frozen=True):
     proxy: ForwardProxy
     authority: Path
     """The file with the certificate that clients have to trust."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.config.errors import WrongCall
 from workbench.config.signals import stop_requested

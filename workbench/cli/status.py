@@ -18,9 +18,10 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from time import sleep
 from typing import Any
+
+from msgspec import structs
 
 from workbench.cli.agents import session_identity
 from workbench.config.errors import WrongCall
@@ -93,7 +94,7 @@ def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
     found = services.agents.session_at(path) or AgentSession(format_names.CLAUDE_CODE, path, "", "", name, 0)
     if found.report is None or not isinstance(size, int):
         return found
-    return replace(found, report=replace(found.report, window=size))
+    return structs.replace(found, report=structs.replace(found.report, window=size))
 
 
 def _print(found: list[AgentStatus], options: argparse.Namespace) -> None:

@@ -22,9 +22,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WorkbenchError, WrongCall

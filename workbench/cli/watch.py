@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.progress import ReportProgress, ignore_progress, with_progress
 from workbench.context.cells import is_answer
@@ -59,8 +60,7 @@ class ItemUnit(NamedTuple):
         return sum(item.tokens if item.in_request else item.original_tokens for item in self.items)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The units of a conversation, and which of them may be summarised."""
 
     units: tuple[ItemUnit, ...]

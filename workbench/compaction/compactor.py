@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit_summary, summary_with_lost

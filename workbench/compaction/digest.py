@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
+
+from msgspec import Struct, field
 
 from workbench.compaction import fact_phrases
 from workbench.compaction.actions import SessionActions, actions_in
@@ -42,8 +43,7 @@ _LEFT_OUT = re.compile(r"\(([\d,]+) more left out\)")
 _MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(Struct):
     """A heading and its lines, the most important last."""
 
     title: str
@@ -72,8 +72,7 @@ class _Section:
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierDigest:
+class EarlierDigest(Struct, frozen=True):
     """What an earlier digest had, so that the next one continues its sections instead of nesting them."""
 
     items: int = 0

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.source import both_ends, item_text, without_own_words
@@ -58,8 +59,7 @@ def fact_key(kind: FactKind, text: str) -> Key:
     return kind, folded.removesuffix("()") if kind == "identifier" else folded
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     text: str
     kind: FactKind
     event: str
@@ -113,8 +113,7 @@ class Mentions:
         return found
 
 
-@dataclass(slots=True)
-class FactCollection:
+class FactCollection(Struct):
     """The weighted facts of some texts."""
 
     mentions: Mentions = field(default_factory=Mentions)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.record import CompactionRecord
 
@@ -20,8 +21,7 @@ class FigureSpread(NamedTuple):
     most: float
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionMetrics:
+class CompactionMetrics(Struct, frozen=True):
     """Counters over all compactions of a session, including undone ones: they were made, and paid for."""
 
     made: int

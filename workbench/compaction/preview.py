@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.cache import cache_effect, paid_back
 from workbench.compaction.fact_phrases import one_short_line
@@ -33,8 +34,7 @@ SHORTEST = 4
 """A summary that frees too little is requested shorter, down to the cap divided by this."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewInputs:
+class PreviewInputs(Struct, frozen=True):
     """The setups and functions that a preview needs."""
 
     setup: Setup

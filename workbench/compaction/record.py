@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
+
+from msgspec import Struct
 
 from workbench.compaction.values import FailureKind
 from workbench.context.control import compaction_range, in_effect, reverted_events
@@ -36,8 +37,7 @@ OTHER = "other"
 """The kind of a failure whose message names none we know."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionDetails:
+class CompactionDetails(Struct, frozen=True):
     """A compaction's metadata. None if a value is missing or has the wrong type."""
 
     trigger: str | None = None
@@ -85,7 +85,7 @@ _NUMBERS = ("seconds", "cost", "ratio", "request_ratio", "score")
 def read_details(meta: Mapping[str, Any]) -> CompactionDetails:
     """Read the values that exist and have the right type: another version or program may have written them."""
     found: dict[str, Any] = {}
-    for name in CompactionDetails.__dataclass_fields__:
+    for name in CompactionDetails.__struct_fields__:
         value: Any = meta.get(name)
         # `type`, not `isinstance`: true is no number here.
         if name in _TEXTS:
@@ -117,8 +117,7 @@ class FailedCompaction(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionRecord:
+class CompactionRecord(Struct, frozen=True):
     """What a log has about compactions."""
 
     entries: tuple[CompactionEntry, ...] = ()

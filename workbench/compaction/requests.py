@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec import structs
+
 from workbench.compaction.prompts import SummaryPrompt, merge_message, merge_prompt, summary_message
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
@@ -85,7 +87,9 @@ def without_stages(setup: Setup) -> Setup:
         turn=TurnPolicy(),
     )
     limits = replace(setup.limits, least=NO_LIMIT)
-    return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart())
+    return structs.replace(
+        setup, loaded=structs.replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart()
+    )
 
 
 def summary_request_plan(setup: Setup, prompt: SummaryPrompt, text: str) -> ContextPlan:

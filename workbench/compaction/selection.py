@@ -7,7 +7,8 @@ exactly what the planner marks `summarised` once the event is appended, in whate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
 from workbench.compaction.progress import ReportProgress, ignore_progress

@@ -8,8 +8,9 @@ groups of the open turn may go too (`groups`); if the conversation no longer fit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.candidates import Candidates, ItemUnit
 from workbench.config.text import counted
@@ -47,8 +48,7 @@ class StrategyChoice(NamedTuple):
     """The knob that keeps recent items, with its value; empty if none does."""
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyInputs:
+class StrategyInputs(Struct, frozen=True):
     policy: CompactionPolicy
     limits: Limits
     counter: TokenCounter

@@ -14,6 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
+from msgspec import structs
+
 from workbench.compaction.progress import CompactionProgress, ReportProgress
 from workbench.compaction.prompts import SummaryPrompt
 from workbench.compaction.requests import (
@@ -166,7 +168,7 @@ class Summariser:
             except ModelFailure as failure:
                 if failure.category != "context_too_long" or not tries_left:
                     raise _refused(failure) from None
-                self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
+                self._setup = structs.replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
                 layout = await run_in_thread(lambda: split_into_requests(source(), prompt, self._setup, cap))
         raise AssertionError("the last try returns or raises")
 

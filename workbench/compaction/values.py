@@ -5,8 +5,9 @@ All are frozen. A draft is edited by making another one; only `Compaction`, an e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.errors import Refused
 from workbench.context.items import Item
@@ -43,8 +44,7 @@ class TriggerCheck(NamedTuple):
     """The smallest `measured` at which it fires: the limit, or one more if the limit itself does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerChecks:
+class TriggerChecks(Struct, frozen=True):
     """All triggers, evaluated."""
 
     turns: TriggerCheck | None
@@ -150,8 +150,7 @@ class CacheEffect(NamedTuple):
     """Dollars for each time a token of the past is sent again; None if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionPreview:
+class CompactionPreview(Struct, frozen=True):
     """A compaction that could be made now. No model has been asked yet."""
 
     trigger: Trigger
@@ -188,8 +187,7 @@ class CompactionPreview:
     """Why no model is asked, if that was not wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryDraft:
+class SummaryDraft(Struct, frozen=True):
     """A summary that is not in the log yet: it can be edited, accepted or discarded."""
 
     preview: CompactionPreview

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.log.events import Body, Compaction, Event, Request, Usage
 from workbench.models.catalogue import ModelInfo

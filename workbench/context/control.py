@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from workbench.log.events import (
     Compaction,
@@ -69,8 +70,7 @@ def with_pair(decision: UserDecision, other: UserDecision) -> UserDecision:
     return decision._replace(excluded=other.excluded, by=other.by) if other.by > decision.by else decision
 
 
-@dataclass(frozen=True, slots=True)
-class InEffect:
+class InEffect(Struct, frozen=True):
     """The decisions in force at the end of a log."""
 
     compactions: tuple[Event, ...] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from workbench.context.cells import Cell, Unit, is_answer
 from workbench.context.control import NO_DECISION, InEffect, UserDecision, compaction_range
@@ -57,8 +58,7 @@ class Coverage(NamedTuple):
     """What they kept of their ranges."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+class Preconditions(Struct, frozen=True):
     """The decisions made before the first event is added."""
 
     overrides: Mapping[int, UserDecision] = field(default_factory=dict)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from workbench.config.settings import ADK_NAMES
 from workbench.config.tables import shown_value
@@ -22,8 +24,7 @@ TOOLS = "truncation.tools"
 Kind = Literal["int", "float", "bool", "str", "list"]
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(Struct, frozen=True):
     """One knob: its name and its allowed values."""
 
     name: str

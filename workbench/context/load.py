@@ -10,10 +10,11 @@ import functools
 import importlib.resources
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
@@ -38,8 +39,7 @@ NOT_SET = "default"
 PREFIX = "WORKBENCH_"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPolicy:
+class LoadedPolicy(Struct, frozen=True):
     """A policy, and where each of its knobs came from."""
 
     policy: Policy

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from copy import copy
-from dataclasses import replace
 from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell

@@ -284,7 +284,7 @@ class Planner:
         if placed:
             return conversation, True
         ordered, unpaired = fold.events_in_order(talk)
-        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
+        conversation = Conversation(self._meter, structs.replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
         with collector_paused(), conversation.measured_once():
             placed = conversation.add_events(ordered)
             assert placed, "an event in order always has its place"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.config.plugins import FAULTS, PROBLEMS, fault_words
 from workbench.config.text import printable

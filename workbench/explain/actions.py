@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from workbench.sources.replay_answers import ReplayAnswer
 
@@ -20,8 +21,7 @@ _FARTHEST = 0.9
 """Texts that differ by more are never the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class SameAction:
+class SameAction(Struct, frozen=True):
     """Decides whether answers are the same as the one that is explained."""
 
     reference: ReplayAnswer
@@ -35,8 +35,7 @@ class SameAction:
         return action_distance(self.reference, answer) <= self.threshold
 
 
-@dataclass(frozen=True, slots=True)
-class SameLikelihood:
+class SameLikelihood(Struct, frozen=True):
     """Decides whether the recorded answer is still about as likely."""
 
     reference: ReplayAnswer

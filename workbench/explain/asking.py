@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from workbench.explain.kept_answers import KeptAnswers, changed_digest, request_digest
 from workbench.explain.minimal_sets import Removed
@@ -31,8 +32,7 @@ class SearchEnded(Exception):
     """The search cannot go on; the text says why. Everything that was answered is kept."""
 
 
-@dataclass(slots=True)
-class AskedCounts:
+class AskedCounts(Struct):
     """What was sent so far."""
 
     sent: int = 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from math import ceil, log2
+
+from msgspec import Struct, field
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.explain.actions import SameAction, SameLikelihood, commonest_answer, plain_call, same_action
@@ -32,8 +33,7 @@ MOST_NOISE = 0.5
 """If so large a share of the unchanged answers differ, nothing can be said about any unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainJob:
+class ExplainJob(Struct, frozen=True):
     """A request that is ready to be explained."""
 
     job: ReplayJob

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
+
+from msgspec import Struct
 
 Z = 1.96
 """For 95 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedCount:
+class ChangedCount(Struct, frozen=True):
     """How many answers were counted, and how many of them were changed."""
 
     changed: int = 0
@@ -33,8 +33,7 @@ class ChangedCount:
         return min(self.share, max(0.0, middle - reach)), max(self.share, min(1.0, middle + reach))
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredEffect:
+class MeasuredEffect(Struct, frozen=True):
     """How much more often the answer changes without an item than with it, in shares of the answers."""
 
     value: float

@@ -10,7 +10,8 @@ They ask nobody themselves, so tests can answer for the model.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Removed = frozenset[int]
 """The numbers of the items that are left out of a request."""
@@ -19,8 +20,7 @@ MOST_KEPT = 64
 """How many combinations of items to keep are tried; beyond that, the list of sets may be incomplete."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSets:
+class FoundSets(Struct, frozen=True):
     """The sets that a search found."""
 
     sets: tuple[Removed, ...] = ()

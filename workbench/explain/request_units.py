@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from workbench.config.errors import Refused
 from workbench.context.tool_lines import LOOKED_AT, call_line
@@ -20,8 +21,7 @@ LEFT_OUT: Final = "[left out]"
 _OWN: Final = frozenset({"user", "system"})
 
 
-@dataclass(frozen=True, slots=True)
-class RequestUnit:
+class RequestUnit(Struct, frozen=True):
     """A part of a request that is left out or kept as a whole."""
 
     number: int
@@ -46,8 +46,7 @@ class RequestUnit:
         return self.kind == "result"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Items that leave together."""
 
     items: tuple[PlacedItem, ...]

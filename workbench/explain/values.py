@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from workbench.explain.actions import ALIKE
 from workbench.explain.intervals import ChangedCount, MeasuredEffect
@@ -21,8 +22,7 @@ unclear: the search found it, and more tries did not confirm it
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainWish:
+class ExplainWish(Struct, frozen=True):
     """What the user wants to know, and at what price."""
 
     number: int | None = None
@@ -42,8 +42,7 @@ class ExplainWish:
     """Whether answers that are kept from before are asked for again."""
 
 
-@dataclass(frozen=True, slots=True)
-class LikelihoodDrop:
+class LikelihoodDrop(Struct, frozen=True):
     """By how much the log-probability of the recorded answer falls without a unit."""
 
     value: float
@@ -53,8 +52,7 @@ class LikelihoodDrop:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnitEffect:
+class UnitEffect(Struct, frozen=True):
     """How much a unit mattered to the answer."""
 
     unit: RequestUnit
@@ -73,8 +71,7 @@ class UnitEffect:
     """How much less likely the recorded answer became; None if answers were asked for instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """What the answer to a request depended on."""
 
     effects: tuple[UnitEffect, ...]

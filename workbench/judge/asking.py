@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.agent.serving import serving
 from workbench.compaction.prompts import SummaryPrompt
@@ -43,8 +44,7 @@ class JudgeReply(NamedTuple):
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AskedModel:
+class AskedModel(Struct, frozen=True):
     """A model that answers or grades."""
 
     setup: Setup

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from msgspec import structs
+
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.record import read_details
 from workbench.compaction.summariser import run_in_thread
@@ -64,7 +66,7 @@ class CompactionToWrite(NamedTuple):
 
 def judged_source(services: Services, options: Options, source: Source, events: Sequence[Event]) -> JudgedSource:
     """The conversation of these events, from which the probes are made."""
-    asked = replace(options, policy=RECORDED, knobs=(), model="")
+    asked = structs.replace(options, policy=RECORDED, knobs=(), model="")
     items = conversation_items(services.set_up(asked, source._replace(knobs=())).plan(events))
     blocks = context_blocks(items)
     return JudgedSource(source.name, items, blocks, text_hash(joined_blocks(blocks)))
@@ -93,7 +95,7 @@ def compacted_context(services: Services, options: Options, source: Source, even
         raise Refused(
             f"compaction {event.seq} cannot be judged: its summary is encrypted, and only its agent can read it"
         )
-    asked = replace(options, policy="", knobs=(), model="")
+    asked = structs.replace(options, policy="", knobs=(), model="")
     plan = opening_setup(services, asked, source).plan(source.events[: event.seq])
     made_by = read_details(event.body.meta).made_by or ""
     return plan_context(f"compaction {event.seq}", plan, made_by, event.body.summary)
@@ -129,7 +131,9 @@ async def plan_compaction(
     teach, read once for all policies.
     """
     knobs = (f"compaction.model={summariser}",) if summariser else ()
-    asked = replace(options, policy=policy, model="", knobs=() if policy == RECORDED else (*options.knobs, *knobs))
+    asked = structs.replace(
+        options, policy=policy, model="", knobs=() if policy == RECORDED else (*options.knobs, *knobs)
+    )
     setup = make_setup(services, asked, source, policy, (*source.knobs, *asked.knobs), recorded)
     if policy == RECORDED or setup.loaded.policy.compaction.mode == "off":
         return CompactionToWrite(policy, asked, setup, None)
@@ -160,7 +164,7 @@ async def write_context(
     async with compactor_for(services, to_write.options, setup, digest=not preview.model) as compactor:
         if known is not None:
             digest = await compactor.draft(source.events, preview, digest=True)
-            draft = replace(compactor.edited(source.events, digest, known[0]), made_by=known[1])
+            draft = structs.replace(compactor.edited(source.events, digest, known[0]), made_by=known[1])
         else:
             draft = await compactor.draft(source.events, preview, digest=not preview.model)
         body = compactor.body(draft)

@@ -8,6 +8,8 @@ from functools import cached_property
 from math import ceil
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from workbench.judge.choosing import choose_probes
 from workbench.judge.contexts import JudgedSource, PlannedContext, replaced_events
 from workbench.judge.grading import RIGHT
@@ -105,8 +107,7 @@ class JudgeTask:
         return [answer for answer in found if answer is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The result."""
 
     task: JudgeTask

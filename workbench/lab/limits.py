@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.text import counted
 from workbench.lab.values import LabPoint, PolicyRun, SourceRun
@@ -15,8 +16,7 @@ LimitResult = Literal["ok", "over", "unknown"]
 NO_REQUEST: Final = "it holds no request"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLimits:
+class SessionLimits(Struct, frozen=True):
     """The most that a session may have; None: any number."""
 
     tokens: int | None = None

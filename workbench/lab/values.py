@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.values import FactKind
 from workbench.config.text import percent
@@ -85,8 +86,7 @@ class LabPoint(NamedTuple):
     misses: int
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRun:
+class PolicyRun(Struct, frozen=True):
     """A session under one policy."""
 
     policy: str

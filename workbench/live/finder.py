@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import project_root
@@ -32,8 +34,7 @@ MOST_COUNTED = 256 * 1024 * 1024
 """The largest history in which chats are counted, in bytes; of a larger one the first chat is used."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSession:
+class AgentSession(Struct, frozen=True):
     """A session of another agent, as far as it is known without reading the whole file."""
 
     agent: str

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
@@ -17,8 +18,7 @@ from workbench.live.agent_starts import AgentStart, codex_start, copilot_start, 
 from workbench.traces import format_names
 
 
-@dataclass(frozen=True, slots=True)
-class AgentHome:
+class AgentHome(Struct, frozen=True):
     """One agent's sessions."""
 
     agent: str

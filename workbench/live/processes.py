@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 import psutil
+from msgspec.structs import replace
 
 from workbench.live.finder import AgentSession
 from workbench.live.known_agents import agent_programs

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import Usage
@@ -21,8 +23,7 @@ _REPORT = re.compile(rb'"(?:usage|usageMetadata|tokens|last_token_usage)"\s*:\s*
 _WINDOW = re.compile(rb'"(?:model_context_window|contextWindow|context_window)"\s*:\s*(\d{1,9})\b')
 
 
-@dataclass(frozen=True, slots=True)
-class LastReport:
+class LastReport(Struct, frozen=True):
     """The provider's figures for the last request, as the agent recorded them."""
 
     prompt: int

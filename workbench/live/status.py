@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.triggers import size_limit
 from workbench.config.errors import WorkbenchError
@@ -42,8 +43,7 @@ class WholeFigures(NamedTuple):
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStatus:
+class AgentStatus(Struct, frozen=True):
     """The figures of one running agent."""
 
     session: AgentSession

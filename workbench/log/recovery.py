@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import open_regular_file, size_of
@@ -44,8 +45,7 @@ class RecoveredSession(NamedTuple):
     """Missing large texts of its events."""
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """What was read of a session."""
 
     info: SessionInfo | None = None

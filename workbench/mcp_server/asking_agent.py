@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import psutil
+from msgspec import Struct
 
 from workbench.config.folders import shown_folder
 from workbench.config.foreign_files import open_regular_file, size_of
@@ -31,8 +31,7 @@ _END_BYTES = 1_000_000
 _MOST_ANCESTORS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAbove:
+class AgentAbove(Struct, frozen=True):
     """The agent that started this process."""
 
     agent: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.errors import WorkbenchError
 
@@ -30,8 +31,7 @@ class ToolCallRequest(NamedTuple):
     """What the client says about the call in addition to its arguments: some name their session there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedTool:
+class ServedTool(Struct, frozen=True):
     """A tool that a client can call. It changes nothing."""
 
     name: str

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.models.families import STAND_IN, tokenizer_for
 from workbench.models.model_table import (
@@ -66,8 +68,7 @@ class LongPrices(NamedTuple):
     """By field of `ModelInfo`, for the prices that differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(Struct, frozen=True):
     """What is known about a model."""
 
     name: str
@@ -102,7 +103,7 @@ class ModelInfo:
         if not self.long_prices or tokens <= self.long_prices[0].above:
             return self
         found = [each.prices for each in self.long_prices if tokens > each.above]
-        return replace(self, **dict(found[-1]))  # type: ignore[arg-type]  # only prices
+        return replace(self, **dict(found[-1]))
 
     def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:
         """The cost of input tokens by their use of the cache; None if unknown. `hour`: those written for an hour."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
+
+from msgspec import Struct, field
 
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import (
@@ -46,8 +47,7 @@ _MOST = 2**53
 """Every valid count of tokens and every valid price is below this; infinity and NaN are not."""
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call whose pieces are still arriving."""
 
     number: int

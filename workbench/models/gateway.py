@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from workbench.config.errors import WorkbenchError
 from workbench.models.answer_streams import Answering, AnswerStream, LitellmStream, PlainStream
@@ -25,8 +26,7 @@ _CLOSING = 2.0
 """Seconds that connections have to close when the gateway does."""
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceLimits:
+class SilenceLimits(Struct, frozen=True):
     """How long a provider may be silent, in seconds. Keep-alive messages without content do not count."""
 
     first: float = 60

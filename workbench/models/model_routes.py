@@ -5,10 +5,10 @@ The `[requests]` table says how long a provider may be silent, and how often a r
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from workbench.config.settings import Settings
 from workbench.config.tables import Table, read_table

@@ -7,8 +7,9 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import ReplyPart, ReportedUsage
@@ -17,8 +18,7 @@ Make = Callable[[], AsyncIterator[ReplyPart]]
 """Starts the same request again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetrySchedule:
+class RetrySchedule(Struct, frozen=True):
     """How long and how often a request is tried again."""
 
     tries: int = 5

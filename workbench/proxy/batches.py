@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import DialectName
@@ -40,8 +41,7 @@ class _Beginning(NamedTuple):
     messages: Sequence[str]
 
 
-@dataclass(slots=True, eq=False)
-class ConversationWords:
+class ConversationWords(Struct, eq=False):
     """The replacement texts of one conversation. A result is identified by its hash, wherever it is in a request."""
 
     texts: dict[str, str] = field(default_factory=dict)

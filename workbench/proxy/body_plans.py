@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import DialectName
@@ -51,8 +53,7 @@ class RequestEdit:
         return ChangedRequest(rewrite, body, before, sum(self.count(item.text) for item in left), gone)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedRequest:
+class ChangedRequest(Struct, frozen=True):
     """A request after changes."""
 
     rewrite: Rewrite

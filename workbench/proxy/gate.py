@@ -11,11 +11,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
@@ -47,8 +46,7 @@ class Release(NamedTuple):
     """The ids of calls whose results no policy may change from now on."""
 
 
-@dataclass(slots=True, eq=False)
-class SeenRequest:
+class SeenRequest(Struct, eq=False):
     """A request that passed, for comparison with the next one of its conversation."""
 
     key: tuple[str, str, str]
@@ -59,8 +57,7 @@ class SeenRequest:
     refused: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class HeldRequest:
+class HeldRequest(Struct, eq=False):
     """A request that is being held."""
 
     summary: HeldSummary

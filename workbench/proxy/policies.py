@@ -11,10 +11,11 @@ the cache is lost only once per batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
@@ -46,8 +47,7 @@ def setup_maker(settings: Settings, catalogue: Catalogue) -> SetupFor:
     return lambda chosen, model: set_up(PlanOptions(chosen.policy, chosen.knobs, model), settings, catalogue)
 
 
-@dataclass(slots=True)
-class PolicyFigures:
+class PolicyFigures(Struct):
     """Totals of what the policies did."""
 
     requests: int = 0
@@ -60,8 +60,7 @@ class PolicyFigures:
         return f"masked or cut {done}; {counted(self.requests, 'request')} changed"
 
 
-@dataclass(slots=True, eq=False)
-class _Conversation:
+class _Conversation(Struct, eq=False):
     """The policy of one conversation, and its replacement texts."""
 
     words: ConversationWords = field(default_factory=ConversationWords)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from yarl import URL
 
 from workbench.log.events import DialectName
@@ -23,8 +23,7 @@ _SENT_AGAIN: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
 _HEADER: Final = re.compile(r"[!-~](?:[ -~]{0,1022}[!-~])?")
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayTarget:
+class ReplayTarget(Struct, frozen=True):
     """Where a request is sent."""
 
     address: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.config.folders import WorkFolder
 from workbench.log.errors import StoreError
@@ -22,8 +23,7 @@ FROM_TASK = 80
 """Characters of a sub-agent's task by which the call that started it is found."""
 
 
-@dataclass(slots=True, eq=False)
-class StoredConversation:
+class StoredConversation(Struct, eq=False):
     """A conversation and the session that stores it."""
 
     live: LiveConversation

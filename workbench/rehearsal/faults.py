@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from workbench.wire.answers import Refusal
 
@@ -40,8 +40,7 @@ class UnknownFault(ValueError):
     """A text is not the name of a fault; the message says what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     kind: str
     number: int = 0
     """By `kind`: the HTTP status, the window in tokens, or the characters per second."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from aiohttp import web
+from msgspec import Struct
 
 from workbench.rehearsal.faults import IN_THE_MIDDLE
 from workbench.rehearsal.rehearsal_model import PlayedAnswer
@@ -25,8 +25,7 @@ def refusal_response(speaker: DialectSpeaker, refusal: Refusal, model: str = "")
     return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpReply:
+class HttpReply(Struct, frozen=True):
     incoming: web.Request
     speaker: DialectSpeaker
     request: CheckedRequest
@@ -87,8 +86,7 @@ class HttpReply:
         return response
 
 
-@dataclass(frozen=True, slots=True)
-class SocketReply:
+class SocketReply(Struct, frozen=True):
     """Writes one answer as frames; a websocket has no status, so errors are events."""
 
     socket: web.WebSocketResponse

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.config.patterns import late_pattern
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds

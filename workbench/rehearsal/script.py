@@ -15,11 +15,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from msgspec import UNSET, Meta, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from msgspec import field as table_field
 
 from workbench.config.errors import WrongCall
@@ -76,8 +75,7 @@ class _Usage(Table, frozen=True):
     reasoning: _Whole | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptStep:
+class ScriptStep(Struct, frozen=True):
     """The answer to one request."""
 
     answer: WrittenAnswer | None = None

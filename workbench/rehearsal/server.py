@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from aiohttp import WSMsgType, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
+from msgspec import Struct, field
 from yarl import URL
 
 from workbench.config.errors import WorkbenchError
@@ -44,8 +44,7 @@ Outcome = Literal["complete", "broken", "gone"]
 """How a request ended: answered (an error is an answer), broken off by us, or cancelled by the client."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReceivedRequest:
+class ReceivedRequest(Struct, frozen=True, eq=False):
     path: str
     headers: Mapping[str, str]
     """Looked up without regard to case."""

@@ -9,8 +9,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from workbench.agent.compaction_runner import PlannedCompaction
 from workbench.agent.loop import Agent, Steps

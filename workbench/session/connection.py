@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self
+
+from msgspec.structs import replace
 
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.compaction_runner import AskFirst

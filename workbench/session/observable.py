@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Literal, NamedTuple, TypedDict, Unpack
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
@@ -44,8 +46,7 @@ class Notice(NamedTuple):
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """Everything that can be observed of a session, at one moment. The defaults apply until a session is open."""
 
     title: str = ""

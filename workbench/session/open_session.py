@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
@@ -28,8 +30,7 @@ from workbench.views.values import FILE
 CHANGED_NOW = "the session has just grown; try again in a moment"
 
 
-@dataclass(slots=True)
-class OpenSession:
+class OpenSession(Struct):
     """One source under one setup."""
 
     name: str

@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.garbage import collector_paused
 from workbench.context.plan import ContextPlan, Totals, Verdict
@@ -94,13 +96,13 @@ class RecordedSession:
 
     def _plain_setup(self, model: str) -> Setup:
         if model not in self._setups:
-            asked = replace(self._options, policy=RECORDED, knobs=(), model=model)
+            asked = structs.replace(self._options, policy=RECORDED, knobs=(), model=model)
             self._setups[model] = self._services.set_up(asked, self._source._replace(knobs=())).plain
         return self._setups[model]
 
     def counted_together(self, setup: Setup) -> Setup:
         """A setup for one of the session's models that counts with our counter, which knows the texts already."""
-        return replace(setup, counter=self._plain_setup(setup.model).counter)
+        return structs.replace(setup, counter=self._plain_setup(setup.model).counter)
 
     def _calibrated_setup(self, model: str) -> Setup:
         """Like `setup` without an estimate of what is not in the log: for a reported request that is known."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import shown_value
@@ -39,8 +39,7 @@ MOST = 20
 _RANGE = re.compile(r"#?(\d+)(?:-#?(\d+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayWish:
+class ReplayWish(Struct, frozen=True):
     """What the user wants to send again, and with which changes."""
 
     number: int | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.context.planner import Planner
 from workbench.context.policy_names import DEFAULT, RECORDED

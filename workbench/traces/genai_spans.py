@@ -7,9 +7,10 @@ its ids come from the session and the request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from workbench.log.events import (
     AssistantMessage,
@@ -35,8 +36,7 @@ from workbench.wire.values import dict_in, json_text, parsed, text_in
 Part = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCall:
+class ModelCall(Struct, frozen=True):
     """One request and its answer, to be exported."""
 
     session: str
@@ -59,8 +59,7 @@ class ModelCall:
     """Why there is no answer, or only a part of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenAiSpan:
+class GenAiSpan(Struct, frozen=True):
     """A span, ready to be encoded."""
 
     name: str

@@ -18,8 +18,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from workbench.log.events import AssistantMessage, Compaction, KeptEvent, Override, Reasoning, UserMessage, text_of
 from workbench.traces import format_names
@@ -59,8 +60,7 @@ def read(document: Document, text: str) -> list[Recording]:
     return [reader.finish()]
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """A reply that is being read."""
 
     parts: list[dict[str, Any]] = field(default_factory=list)

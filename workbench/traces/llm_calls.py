@@ -7,8 +7,9 @@ the conversation like those of other transcripts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import ToolCall, ToolResult
@@ -28,8 +29,7 @@ _ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_cal
 _NOTHING: Final = ReportedUsage(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class LlmCall:
+class LlmCall(Struct, frozen=True):
     asked: Any
     """Messages, a body with messages or items, or a text."""
     answered: Any
@@ -47,8 +47,7 @@ class LlmCall:
     """The name of the sub-agent that called; empty for the agent itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolRun(Struct, frozen=True):
     call_id: str
     tool: str
     arguments: Any

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, defstruct
+from msgspec import Meta, Struct, defstruct
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
@@ -70,8 +69,7 @@ _ThemeFile = defstruct(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Themes:
+class Themes(Struct, frozen=True):
     """The themes, and the problems of broken files."""
 
     themes: tuple[Theme, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.compaction.forecast import Forecast
 from workbench.compaction.metrics import CompactionMetrics
@@ -76,8 +77,7 @@ class PastOffer(NamedTuple):
     """The newest compaction at that time."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionView:
+class CompactionView(Struct, frozen=True):
     """Everything that the panel shows."""
 
     policy: str

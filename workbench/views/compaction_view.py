@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.compaction.audit import audit_summary
 from workbench.compaction.forecast import forecast_compaction, next_step
@@ -196,8 +197,7 @@ def thinned_curve(curve: Curve, most: int = POINTS) -> Curve:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionInputs:
+class CompactionInputs(Struct, frozen=True):
     """Everything that a view is made from, at one moment."""
 
     plan: ContextPlan

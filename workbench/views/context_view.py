@@ -6,10 +6,11 @@ Independent of the screen, and callable from any thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from workbench.config.text import percent
 from workbench.context.control import CONTROL, compaction_range, reverted_events
@@ -77,8 +78,7 @@ class Exactness(NamedTuple):
         return f"partial: about {self.missing:,} not in the file" if self.missing else "partial"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ContextView:
+class ContextView(Struct, frozen=True, eq=False):
     """What the inspector draws. Compared by identity, because comparing two plans reads every row."""
 
     plan: ContextPlan

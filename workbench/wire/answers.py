@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from workbench.models.reply_parts import Reason, ReportedUsage
 
@@ -22,8 +23,7 @@ class WrittenCall(NamedTuple):
     call_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPace:
+class AnswerPace(Struct, frozen=True):
     """How fast an answer is sent."""
 
     speed: float = 0
@@ -40,8 +40,7 @@ class AnswerPace:
         return max(1, round(self.speed / PIECES_PER_SECOND)) if self.speed else AT_ONCE
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenAnswer:
+class WrittenAnswer(Struct, frozen=True):
     text: str = ""
     reasoning: str = ""
     calls: tuple[WrittenCall, ...] = ()
@@ -55,8 +54,7 @@ class WrittenAnswer:
         return self.finish or ("tool_calls" if self.calls else "stop")
 
 
-@dataclass(frozen=True, slots=True)
-class PacedAnswer:
+class PacedAnswer(Struct, frozen=True):
     """An answer, and how fast to send it."""
 
     answer: WrittenAnswer
@@ -68,8 +66,7 @@ class PacedAnswer:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An error to send in place of an answer. Each dialect words it in its own way."""
 
     status: int

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from workbench.log.events import (
     AssistantMessage,
@@ -29,8 +31,7 @@ class BadRequest(Exception):
     """Raised for a request that a provider would not accept; one line says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedMessage:
+class CheckedMessage(Struct, frozen=True):
     role: str
     text: str = ""
     calls: tuple[WrittenCall, ...] = ()
@@ -44,8 +45,7 @@ class CheckedMessage:
     """The parts of its text, if there are several."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRequest:
+class CheckedRequest(Struct, frozen=True):
     messages: tuple[CheckedMessage, ...]
     tools: tuple[Json, ...] = ()
     """Definitions in OpenAI's form."""

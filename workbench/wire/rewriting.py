@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.log.events import DialectName
@@ -27,8 +28,7 @@ _NEEDS_TOOLS = ("tool_choice", "parallel_tool_calls", "toolConfig")
 """Parameters that a provider refuses without tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """The changes to a request. Items are named by their paths."""
 
     exclude: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from msgspec.structs import force_setattr
 from textual.command import CommandPalette
 
 from tui.play import SMALL, program, shown, told, typed, until
@@ -30,10 +31,10 @@ def ran() -> Iterator[Ran]:
 
     functions = [(command, command.run) for command in REGISTRY.commands]
     for command, _ in functions:
-        object.__setattr__(command, "run", partial(record, command.name))  # frozen for all but this
+        force_setattr(command, "run", partial(record, command.name))  # frozen for all but this
     yield found
     for command, function in functions:
-        object.__setattr__(command, "run", function)
+        force_setattr(command, "run", function)
 
 
 async def test_every_command_is_reached_by_key_palette_and_slash(services: Services, ran: Ran) -> None:

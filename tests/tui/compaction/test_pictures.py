@@ -6,10 +6,10 @@ What stands in the fixed slots differs with the tools of the day, so nothing doe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from support.drafts import setup

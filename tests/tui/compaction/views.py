@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from msgspec import structs
 from textual import on
 from textual.app import ComposeResult
 from textual.pilot import Pilot
@@ -54,7 +54,7 @@ def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> Compac
         None,
         made.planner(events),
     )
-    return compaction_panel_view(replace(inputs, **changes))
+    return compaction_panel_view(structs.replace(inputs, **changes))
 
 
 def summary(first: int, last: int, text: str = "so far", **noted: Any) -> Compaction:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import string
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tui.play import program, settle, told, typed, until
 from workbench.sources.services import Services

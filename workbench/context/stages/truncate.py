@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.context.items import Edit
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
@@ -12,8 +13,7 @@ from workbench.log.events import Part
 from workbench.models.tokens import TokenCounter
 
 
-@dataclass(frozen=True, slots=True)
-class TruncationRule:
+class TruncationRule(Struct, frozen=True):
     """The cap for one tool."""
 
     strategy: Strategy

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.facts import Mentions

@@ -9,7 +9,8 @@ requests are the recorded ones costs what was recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from workbench.lab.caching import HOUR, LEAST, CacheUse
 from workbench.log.events import Usage
@@ -25,8 +26,7 @@ def reported_use(report: Usage, size: int) -> CacheUse:
     return CacheUse(read, written, size - read - written, min(report.cache_hour, written))
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedRequest:
+class ReportedRequest(Struct, frozen=True):
     """A recorded request with a report."""
 
     use: CacheUse

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, zip_longest
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.compaction.facts import Mentions
 from workbench.context.policy_names import RECORDED

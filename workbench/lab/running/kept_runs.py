@@ -18,6 +18,7 @@ from hashlib import file_digest, sha256
 from typing import NamedTuple, Self
 
 import msgspec
+from msgspec import structs
 
 from workbench.config.cache_files import open_cache
 from workbench.config.distribution import installed_version
@@ -73,7 +74,7 @@ class KnownTask(NamedTuple):
         for at, template in enumerate(templates):
             fresh = iter(runs[at].runs if runs else ())
             made = [next(fresh) if each is None else each[at].runs[0] for each in self.known]
-            named = tuple(replace(run, policy=name) for run, name in zip(made, self.names, strict=True))
+            named = tuple(structs.replace(run, policy=name) for run, name in zip(made, self.names, strict=True))
             found.append(
                 template._replace(source=conversation_name(self.task.source, at + 1, len(templates)), runs=named)
             )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from workbench.context.load import load_policy, portable_policy, preset_names
 from workbench.context.policy_names import RECORDED

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from queue import SimpleQueue
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
+
+from msgspec import structs
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.optional_packages import is_installed
@@ -127,7 +128,7 @@ class LabWorkers:
         policies = self._policies.get((task.policies, knobs))
         if policies is None:
             policies = self._policies[task.policies, knobs] = portable_policies(task.policies, knobs)
-        return task._replace(policies=policies, options=replace(task.options, knobs=()), folder=os.getcwd())
+        return task._replace(policies=policies, options=structs.replace(task.options, knobs=()), folder=os.getcwd())
 
 
 def run_all(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct, structs
 
 from workbench.config.resampling import bootstrap_interval
 from workbench.config.text import percent
@@ -20,8 +21,7 @@ _ENOUGH = 6
 """Fewer sessions are all on the same side by chance in more than 5 % of cases: an interval over them is too narrow."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutDifference:
+class HeldOutDifference(Struct, frozen=True):
     """By how much the policy differs from the base on the held-out sessions, with the interval over sessions."""
 
     value: float
@@ -174,4 +174,4 @@ def _sentence(what: str, interval: str, same: str) -> str:
 
 
 def _difference_json(found: HeldOutDifference | None) -> dict[str, Any] | None:
-    return None if found is None else asdict(found) | {"may_be_none": found.may_be_none}
+    return None if found is None else structs.asdict(found) | {"may_be_none": found.may_be_none}

@@ -9,8 +9,9 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
@@ -32,8 +33,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Struct, frozen=True):
     """An expression that was checked."""
 
     text: str

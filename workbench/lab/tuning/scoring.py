@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from workbench.lab.figures import sum_figures
 from workbench.lab.tuning.objective import Objective
@@ -43,8 +44,7 @@ class PolicyScore(NamedTuple):
         return self.misfits, self.excess, self.value, self.missed
 
 
-@dataclass(frozen=True, slots=True)
-class SessionScoring:
+class SessionScoring(Struct, frozen=True):
     """Scores policies on the sessions of a part."""
 
     objective: Objective

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from workbench.config.errors import WrongCall
 from workbench.context.load import LoadedPolicy, describe_policy, load_policy, preset_names
@@ -45,8 +46,7 @@ class Comparison(NamedTuple):
     """None where no session was held out."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuneParts:
+class TuneParts(Struct, frozen=True):
     """The sessions, in two parts."""
 
     training: tuple[TuneSession, ...]
@@ -152,8 +152,7 @@ class SearchEnd(NamedTuple):
     best: TriedPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class TuneResult:
+class TuneResult(Struct, frozen=True):
     """The result of a search."""
 
     tried: tuple[TriedPolicy, ...]

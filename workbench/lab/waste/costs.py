@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.context.steps import CellChange
 from workbench.context.tool_kinds import CallLine
@@ -53,8 +54,7 @@ class WasteSum(NamedTuple):
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class WasteReport:
+class WasteReport(Struct, frozen=True):
     """All waste of a session."""
 
     items: tuple[CarriedWaste, ...] = ()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from workbench.config.background import in_background
 from workbench.models.failures import ModelFailure
@@ -29,8 +30,7 @@ TIMEOUT = 0.3
 _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,9})\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundModel:
+class FoundModel(Struct, frozen=True):
     """A model that a server offers."""
 
     name: str
@@ -39,8 +39,7 @@ class FoundModel:
     """In tokens, as the server reports it; None if it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalServer:
+class LocalServer(Struct, frozen=True):
     kind: Kind
     url: str
     models: tuple[FoundModel, ...]

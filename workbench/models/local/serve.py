@@ -13,10 +13,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from io import FileIO
 from typing import Any
+
+from msgspec import Struct
 
 from workbench.config.system import usable_cores
 from workbench.models.local.weights import ENGINE
@@ -33,8 +34,7 @@ _LOOK = 0.02
 """Seconds between two checks whether the server is ready."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalServerOptions:
+class LocalServerOptions(Struct, frozen=True):
     """The options of the command line."""
 
     model: str

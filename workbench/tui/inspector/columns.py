@@ -296,11 +296,11 @@ class ListState(NamedTuple):
             share = share_bar(what.tokens, total, columns.share)
             if isinstance(what, RowGroup):
                 folded = what.key in lines.folded
-                look = LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
+                state = LineState(what, columns, share, total, here, chosen, None, lines.wish.group, folded)
             else:
                 effect = effects.of_item(what) if effects else None
-                look = LineState(what, columns, share, 0, here, chosen, marks.get(what.id), "", False, effect)
-            found.append(look)
+                state = LineState(what, columns, share, 0, here, chosen, marks.get(what.id), "", False, effect)
+            found.append(state)
         return found
 
     def look_below(self, away: int) -> LineState:

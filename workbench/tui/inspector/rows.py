@@ -151,9 +151,9 @@ class RowsView(Observing, VirtualList[LineState]):
     def _refresh_changed(self, top: int) -> None:
         """Repaint the lines in view that look different."""
         lines = range(top, top + self.size.height)
-        for at, look in zip(lines, self._line_looks(lines), strict=True):
+        for at, line in zip(lines, self._line_looks(lines), strict=True):
             known = self._strips.get(at)
-            if known is None or known[0] != look:
+            if known is None or known[0] != line:
                 self.refresh_lines(at)
 
     # The cursor and the range
@@ -236,7 +236,7 @@ class RowsView(Observing, VirtualList[LineState]):
         """
         top = self.scroll_offset.y
         lines = range(top + crop.y, top + crop.bottom)
-        strips = [self.strip(at, look) for at, look in zip(lines, self._line_looks(lines), strict=True)]
+        strips = [self.strip(at, line) for at, line in zip(lines, self._line_looks(lines), strict=True)]
         background = self.background_colors[1]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, background) for strip in strips]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from workbench.tui.widgets.main_screen_api import PANES, PaneName
 
@@ -17,8 +18,7 @@ SMALLEST, LARGEST = 20, 80
 STEP = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PaneLayout:
+class PaneLayout(Struct, frozen=True):
     """The user's choice, and what fits on the terminal."""
 
     active: PaneName = "chat"

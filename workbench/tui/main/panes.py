@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Literal
 
+from msgspec.structs import replace
 from textual import events, on
 from textual.binding import Binding
 from textual.getters import query_one

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec import Struct
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -45,8 +46,7 @@ class LabLine(NamedTuple):
     missed: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class LabPicture:
+class LabPicture(Struct, frozen=True):
     """Everything that is drawn."""
 
     lines: Sequence[LabLine] = ()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
@@ -55,8 +55,7 @@ FIGURES = (
 """The columns for one request under one policy, repeated side by side if there is room."""
 
 
-@dataclass(slots=True)
-class LabTable:
+class LabTable(Struct):
     """The policies of a lab and their runs so far."""
 
     refs: list[str]

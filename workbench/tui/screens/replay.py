@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getopt
 import shlex
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from msgspec import Struct
 from textual.binding import Binding
 
 from workbench.config.errors import WrongCall
@@ -25,8 +25,7 @@ _SLASH = re.compile(r"/([a-z][a-z-]*)(?:\s+(.*))?", re.DOTALL)
 """A slash, a name, an optional argument. `/etc/passwd` and `/ a` are not commands, but may begin a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command, which the user can run by key, letter, palette or slash."""
 
     name: str
