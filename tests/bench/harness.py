@@ -202,6 +202,11 @@ def timed(work: Callable[[], object], clock: Callable[[], float] = now) -> float
     return clock() - start
 
 
+def often(work: Work, times: int) -> Work:
+    """What a work gives in the middle of so many times: for one so short that chance decides what it takes once."""
+    return lambda: median([work() for _ in range(times)])
+
+
 class Yardstick(NamedTuple):
     """What does not change with the program, and takes as long as the machine lets it."""
 

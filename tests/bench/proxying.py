@@ -35,7 +35,7 @@ STREAMS, STREAM_LENGTH = 2, 3
 TURNS = 2
 """So many times the usual rounds, for the same reason."""
 AGENTS = 200
-ROUNDS, LARGE_ROUNDS = 100, 40
+ROUNDS, LARGE_ROUNDS = 200, 60
 """Requests in a row, and large ones: enough that chance does not decide what they take together."""
 LARGE = 500_000
 IDLE = 0.001
@@ -104,7 +104,7 @@ def _in_a_row(scale: Scale, name: str, size: int, both: Mapping[str, _Child]) ->
         await _asked(client, both[who], [talk])  # a conversation that is new has to be recorded as a whole
         return await _asked(client, both[who], [talk], ROUNDS if size < LARGE else LARGE_ROUNDS)
 
-    yield from _rows(scale, f"{name} in a row", both, asked)
+    yield from _rows(scale.repeats * TURNS, f"{name} in a row", both, asked)
 
 
 def _many(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
@@ -114,10 +114,10 @@ def _many(scale: Scale, both: Mapping[str, _Child]) -> Iterator[Row]:
     async def asked(client: aiohttp.ClientSession, who: str) -> _Figures:
         return await _asked(client, both[who], talks[who])
 
-    yield from _rows(scale, f"{AGENTS} agents at once", both, asked)
+    yield from _rows(scale.repeats, f"{AGENTS} agents at once", both, asked)
 
 
-def _rows(scale: Scale, name: str, both: Mapping[str, _Child], asked: Asking) -> Iterator[Row]:
+def _rows(repeats: int, name: str, both: Mapping[str, _Child], asked: Asking) -> Iterator[Row]:
     """What both took for the same requests, in turns."""
     processor: dict[str, list[float]] = {who: [] for who in both}
     whole: dict[str, list[float]] = {who: [] for who in both}
@@ -131,7 +131,7 @@ def _rows(scale: Scale, name: str, both: Mapping[str, _Child], asked: Asking) ->
 
         for who in both:
             runner.run(asked(client, who))  # to warm up
-        found = rounds({who: partial(first, who) for who in both}, scale.repeats * TURNS, warm_up=False, parallel=both)
+        found = rounds({who: partial(first, who) for who in both}, repeats, warm_up=False, parallel=both)
         yield beside(f"first byte, {name}", found, "ours", "bare", PEER, FIRST_BYTE)
         found = found.also("our processor", processor["ours"], "ours").also("bare processor", processor["bare"], "bare")
         yield beside(f"processor, {name}", found, "our processor", "bare processor", PEER, PROCESSOR)

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 
 import workbench.tui
 from bench import material
-from bench.harness import Row, Scale, absolute, beside, in_units, now, rounds
+from bench.harness import Row, Scale, absolute, beside, in_units, now, often, rounds
 from bench.screen import ONE_WORD
 from support.session_state import SetSession, StateField
 from workbench.context.planner import Planner
@@ -31,6 +31,8 @@ from workbench.views.context_view import ContextView
 from workbench.views.values import LiveAnswer
 
 SIZE = (120, 40)
+MOUNTS = 3
+"""In a round."""
 APPENDS = 30
 """At most; where all is repeated less often, there are fewer."""
 LIMIT = 0.01
@@ -86,7 +88,7 @@ class StreamingLines:
 def run(scale: Scale) -> Iterator[Row]:
     """Few rows beside very many; then one more row, at the end of each."""
     sessions = {str(size): StreamingLines(material.log(size)) for size in (scale.few, scale.many)}
-    works = {name: partial(_mounted, session.first) for name, session in sessions.items()}
+    works = {name: often(partial(_mounted, session.first), MOUNTS) for name, session in sessions.items()}
     found = rounds(works, scale.repeats)
     few, many = works
     yield absolute(f"mount the inspector, {scale.few:,} rows", found[few])
@@ -94,7 +96,7 @@ def run(scale: Scale) -> Iterator[Row]:
     for name, session in sessions.items():
         steps = session.more(min(APPENDS, 4 * scale.repeats))
         works = {what: partial(_growing, session.first, steps, *how) for what, how in HOWS.items()}
-        found = rounds(works, scale.slow_repeats, warm_up=False, yardstick=ONE_WORD)
+        found = rounds(works, scale.repeats, warm_up=False, yardstick=ONE_WORD)
         row, pane, piece = HOWS
         yield in_units(f"{row}, {int(name):,} rows", found, row, LIMIT)
         yield absolute(f"{pane}, {int(name):,} rows", found[pane])

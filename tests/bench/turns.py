@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row, Scale, Work, Yardstick, beside, in_units, now, rounds, wall
+from bench.harness import Row, Scale, Work, Yardstick, beside, in_units, now, often, rounds, wall
 from bench.pace import on_one_processor
 from bench.serving import CHUNK, served
 from workbench.agent.approvals import Approvals
@@ -44,11 +44,11 @@ FIRST_TOKEN = 1.5
 PAUSE = 10
 """For how long the caller's loop may stand still, as a multiple of what it does beside a busy thread. A screen that
 stands still for a twentieth of a second is seen to stutter."""
-SPINNING, SPINS = 0.1, 5
+SPINNING, SPINS = 0.1, 8
 """Seconds for which that thread is busy, and how often."""
 TICK = 0.001
-SHORT_ROUNDS = 6
-"""A short answer takes a few milliseconds, of which the machine decides some; so there are many."""
+SHORT_ROUNDS, IN_A_ROUND = 2, 15
+"""A short answer takes a few milliseconds, of which the machine decides some; so there are many, also in each round."""
 
 
 def setup_for(options: PlanOptions) -> Setup:
@@ -86,7 +86,8 @@ def turn(scale: Scale) -> Iterator[Row]:
                     pass
                 return wall() - start
 
-            found = rounds(_works(runner, ours=ours, peer=peer), scale.repeats * SHORT_ROUNDS)
+            works = _works(runner, ours=ours, peer=peer)
+            found = rounds(_short(works), scale.repeats * SHORT_ROUNDS)
             yield beside("turn over HTTP, answer of one chunk", found, "ours", "peer", PEER, TURN)
 
 
@@ -95,7 +96,7 @@ def stream(scale: Scale) -> Iterator[Row]:
     asked = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}]}
     with ready(1) as (runner, gateway):
         first = {"ours": partial(_first, _texts, gateway, asked), "peer": partial(_first, _bare, gateway, asked)}
-        found = rounds(_works(runner, **first), scale.repeats * SHORT_ROUNDS)
+        found = rounds(_short(_works(runner, **first)), scale.repeats * SHORT_ROUNDS)
         yield beside("first token over HTTP", found, "ours", "peer", PEER, FIRST_TOKEN)
 
     pauses: dict[str, list[float]] = {"ours": [], "peer": []}
@@ -205,6 +206,10 @@ def ready(chunks: int) -> Iterator[tuple[asyncio.Runner, Gateway]]:
 
 def _works(runner: asyncio.Runner, **works: Callable[[], Any]) -> dict[str, Work]:
     return {name: partial(_run, runner, work) for name, work in works.items()}
+
+
+def _short(works: Mapping[str, Work]) -> dict[str, Work]:
+    return {name: often(work, IN_A_ROUND) for name, work in works.items()}
 
 
 def _run(runner: asyncio.Runner, work: Callable[[], Any]) -> float:
