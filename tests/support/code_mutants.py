@@ -101,6 +101,8 @@ class _Finder:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
                 continue
+            if name == "keywords" and isinstance(node, ast.ClassDef):  # how its class is made, like a decorator
+                continue
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and not _is_docstring(child):
                     yield from self._below(child)
