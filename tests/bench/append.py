@@ -10,7 +10,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from bench import material, peers
-from bench.harness import Rounds, Row, Scale, Work, absolute, beside, faster, now, rounds, timed, wall
+from bench.harness import Rounds, Row, Scale, Work, absolute, beside, faster, now, often, rounds, timed, wall
 from workbench.context.planner import Planner
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.log.store import Store
@@ -21,6 +21,8 @@ ROWS = "last 50 rows"
 """Which a screen would show of a new plan."""
 CYCLES = 3
 """How often the cycle of events below is appended in one round; enough that dear and cheap ones are both in."""
+SHORTEST, SHORT_TRIMS = "by id", 9
+"""The way to trim that takes a tenth of the others, and how often it is measured in a round."""
 SHORT_ROUNDS = 4
 """A round takes a few milliseconds; so there are several where others have one."""
 
@@ -105,13 +107,15 @@ def run(scale: Scale) -> Iterator[Row]:
             works[str(size)] = partial(_on_new_events, each.repeat)
             works[f"{ROWS} {size}"] = partial(_on_new_events, each.make_rows)
         works["append"] = partial(_on_new_events, growing[scale.some].append_alone)
-        works |= {memo: partial(timed, partial(peers.trim, messages, each)) for memo, each in memos.items()}
+        for memo, count_tokens in memos.items():
+            trimmed = partial(timed, partial(peers.trim, messages, count_tokens))
+            works[memo] = often(trimmed, SHORT_TRIMS) if memo == SHORTEST else trimmed
         works["recount"] = lambda: recounted
         found = rounds(works, scale.repeats * SHORT_ROUNDS, waits=["recount"])
         yield from _flat(f"append + plan, {policy}", found, sizes)
         name, some = f"append + plan, {policy}, {scale.some:,}", str(scale.some)
         for memo in memos:
-            limit = {peers.SAME_WORK: 250, "by id": 150}.get(memo)
+            limit = {peers.SAME_WORK: 250, SHORTEST: 150}.get(memo)
             yield faster(name, found, some, memo, f"langchain trim, memoised {memo}", at_least=limit)
         yield faster(name, found, some, "recount", "langchain trim, tiktoken", at_least=1_000)
         yield absolute(f"append alone, {policy}, {scale.some:,} events", found["append"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from bench import material, peers
 from bench.harness import Row, Scale, Work, beside, rounds, timed
+from workbench.config.values import replace
 from workbench.context import render
 from workbench.context.planner import plan
 from workbench.context.policy import HistoryPolicy, Policy

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from bench import children, material
 from bench.harness import Row, Scale, Target, absolute
 from bench.memory import MIB, used
 from bench.turns import agent, setup_for
+from workbench.config.values import replace
 from workbench.context.setup import PlanOptions, Setup
 from workbench.log.session import Session
 from workbench.log.store import Store

@@ -30,12 +30,12 @@ PROCESSOR = 1.5
 """What the forwarding process may use of the processor, as a multiple. With the recorder it has no limit."""
 STREAM_SHARE = 1.1
 """The same for a long stream."""
-STREAMS, STREAM_LENGTH = 2, 3
+STREAMS, STREAM_LENGTH = 2, 4
 """So many times the usual rounds, and the scale's chunks: how many chunks come together is chance."""
 TURNS = 2
 """So many times the usual rounds, for the same reason."""
 AGENTS = 200
-ROUNDS, LARGE_ROUNDS = 200, 60
+ROUNDS, LARGE_ROUNDS = 400, 60
 """Requests in a row, and large ones: enough that chance does not decide what they take together."""
 LARGE = 500_000
 IDLE = 0.001
