@@ -251,8 +251,8 @@ class RowsView(Observing, VirtualList[LineState]):
     def _line_looks(self, lines: range) -> list[LineState]:
         """The looks of some lines; those of rows are made once for each scene: plans make their items lazily."""
         scene, looks, count = self._seen(), self._looks, self._count
-        rows = range(lines.start, min(lines.stop, count))
-        if not all(at in looks for at in rows):
+        if new := [at for at in range(lines.start, min(lines.stop, count)) if at not in looks]:
+            rows = range(new[0], new[-1] + 1)
             looks.update(zip(rows, scene.row_looks(rows.start, rows.stop), strict=True))
         return [looks[at] if at < count else scene.look_below(at - count) for at in lines]
 
