@@ -59,15 +59,20 @@ def fact_key(kind: FactKind, text: str) -> Key:
     return kind, folded.removesuffix("()") if kind == "identifier" else folded
 
 
-class _Entry(Struct):
-    text: str
-    kind: FactKind
-    event: str
-    weight: int = 0
-    last: int = -1
-    """The number of the last item that mentions it."""
-    last_weight: int = 0
-    """What that item added to the weight."""
+class _Entry:
+    """A fact so far; no struct, because a struct's fields take twice as long to set, and each mention sets three."""
+
+    __slots__ = ("event", "kind", "last", "last_weight", "text", "weight")
+
+    def __init__(self, text: str, kind: FactKind, event: str) -> None:
+        self.text = text
+        self.kind = kind
+        self.event = event
+        self.weight = 0
+        self.last = -1
+        """The number of the last item that mentions it."""
+        self.last_weight = 0
+        """What that item added to the weight."""
 
     @property
     def fact(self) -> Fact:
