@@ -100,13 +100,15 @@ DATACLASSES = {
     "workbench.context.policy": "the fields carry what the knobs mean",
     "workbench.judge": "values that keep what they compute",
     "workbench.library": "what other programs get",
+    "workbench.live.known_agents": "plug-ins make them: the error of a wrong call names the class",
     "workbench.mcp_server.asked_context": "values that keep what they compute",
     "workbench.models.endpoints": "a field that is never shown",
     "workbench.models.keys": "a field that is never shown",
     "workbench.traces.request_thread": "values that keep what they compute",
-    "workbench.tui": "Textual's messages are classes of its own",
 }
 """Where values are no structs of msgspec, and why. A dataclass's class takes forty times as long to make."""
+FOR_EITHER = {"workbench.config.values", "workbench.library.plain_values", "workbench.context.knobs"}
+"""Where it is known which of both a value is; all others ask `config.values`."""
 
 
 @parsed_once
@@ -119,9 +121,29 @@ def test_a_dataclass_has_its_reason(modules: Modules) -> None:
     assert set(DATACLASSES) == set(reasons.values()), "a reason for none"
 
 
+ONE_WAY = {"dataclasses": ("replace", "asdict", "fields"), "msgspec.structs": ("replace",)}
+"""What takes values of one kind alone, and of the other fails when it runs: a type checker does not tell."""
+
+
+@parsed_once
+def test_copies_are_made_in_one_way(modules: Modules) -> None:
+    wrong = {
+        f"{name}: {each.name}"
+        for name, path in modules.items()
+        if name not in FOR_EITHER
+        for node in module_nodes(path)
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+        if each.name in ONE_WAY.get(node.module or "", ())
+    }
+    assert wrong == set()
+
+
 def _makes_dataclasses(path: Path) -> bool:
+    """Whether it has one that is no message of Textual's: these are classes of its own."""
     classes = (node for node in module_nodes(path) if isinstance(node, ast.ClassDef))
-    return any("dataclass" in ast.unparse(each) for node in classes for each in node.decorator_list)
+    values = (node for node in classes if not any(ast.unparse(base).endswith("Message") for base in node.bases))
+    return any("dataclass" in ast.unparse(each) for node in values for each in node.decorator_list)
 
 
 @parsed_once

@@ -11,7 +11,6 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from support.drafts import MODEL, appended, compactor, drafted, says, setup, work
 from support.logs import number
@@ -28,6 +27,7 @@ from workbench.compaction.prompts import load_prompt
 from workbench.compaction.record import read_record
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.values import CompactionRefused, Trigger
+from workbench.config.values import replace
 from workbench.context.conversation import Conversation
 from workbench.context.policy_names import PRESETS
 from workbench.log.codec import decode_event, encode_event
@@ -331,7 +331,7 @@ def test_a_draft_always_frees_its_share_or_says_that_it_does_not(turns: int, lin
 def test_metadata_of_an_empty_cut_is_still_whole() -> None:
     preview = compactor().preview(number(work(8)), "manual", digest=True)
     draft = asyncio.run(compactor().draft(number(work(8)), preview, digest=True))
-    bare = structs.replace(draft, preview=structs.replace(preview, selected=preview.selected._replace(items=())))
+    bare = replace(draft, preview=replace(preview, selected=preview.selected._replace(items=())))
     assert (draft_meta(bare)["first_turn"], draft_meta(bare)["last_turn"]) == (0, 0)
     assert isinstance(compactor().body(draft), Compaction)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from support.requirements import requirement
 from support.talk import planned, preset, turns
 from workbench.compaction.triggers import compaction_question
 from workbench.config.text import percent
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy

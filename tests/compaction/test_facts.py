@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from workbench.compaction.facts import (
     facts_of_text,
 )
 from workbench.compaction.values import Fact
+from workbench.config.values import replace
 from workbench.log.events import AssistantMessage, Body, Override, ToolCall, ToolResult, UserMessage
 
 

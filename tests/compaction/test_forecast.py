@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -14,6 +13,7 @@ from support.talk import planned, preset, turns
 from workbench.compaction.forecast import SOON, forecast_compaction, in_turns, next_step
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from support.drafts import appended, compactor, drafted, says, setup, work
 from support.logs import number
@@ -24,6 +23,7 @@ from workbench.cli.main import main
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import check_triggers, decide_compaction
 from workbench.compaction.values import CompactionRefused, TriggerCheck
+from workbench.config.values import replace
 from workbench.context.render import render_messages
 from workbench.context.setup import Setup
 from workbench.log.events import (
@@ -245,7 +245,7 @@ async def test_a_broken_reply_is_kept_and_marked_and_error_text_never_becomes_pa
 
 
 def _more(events: list[Event]) -> list[Event]:
-    return [structs.replace(event, seq=len(events) + at, id=f"x{at}") for at, event in enumerate(number(work(3)), 1)]
+    return [replace(event, seq=len(events) + at, id=f"x{at}") for at, event in enumerate(number(work(3)), 1)]
 
 
 async def turn(session: Session, url: str, root: Path) -> list[Body]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
@@ -17,6 +14,7 @@ from workbench.compaction.preview import can_recall, event_of, loss_words, previ
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
 from workbench.compaction.values import CompactionRefused, Fact, SummaryAudit
+from workbench.config.values import replace
 from workbench.context import compare
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Setting, SlotContent, UserMessage
@@ -25,7 +23,7 @@ from workbench.models.framing import REPLY_PRIMING
 
 NOWHERE = "http://127.0.0.1:9/v1"
 """A model that is never asked."""
-PRICES = structs.replace(
+PRICES = replace(
     Catalogue().find_model("nobody-knows-this"),
     input_price=10.0,
     output_price=30.0,
@@ -173,14 +171,14 @@ def test_without_a_price_for_cached_tokens_only_the_summary_is_paid_back() -> No
     policy = preset("confirm")
     before = planned([UserMessage(words(100)), AssistantMessage(words(100))], policy)
     after = planned([UserMessage(words(50))], policy)
-    plain = structs.replace(PRICES, cached_price=None, cache_write_price=None)
+    plain = replace(PRICES, cached_price=None, cache_write_price=None)
     saved = before.totals.tokens - after.totals.tokens
     assert cache_effect(before, after, plain, 30.0).payback == pytest.approx(30.0 / (saved * 10.0))
-    free = structs.replace(PRICES, input_price=0.0, cached_price=0.0, cache_write_price=0.0)
+    free = replace(PRICES, input_price=0.0, cached_price=0.0, cache_write_price=0.0)
     assert cache_effect(before, after, free, 0.0).payback == 0.0
     assert cache_effect(before, after, free, 1.0).payback is None
     assert cache_effect(after, before, plain, 1.0).payback is None, "it saves nothing"
-    assert cache_effect(before, after, structs.replace(PRICES, input_price=None), 1.0).payback is None
+    assert cache_effect(before, after, replace(PRICES, input_price=None), 1.0).payback is None
     assert cache_effect(before, after, PRICES, None).payback is None
 
 
@@ -191,13 +189,13 @@ def test_what_has_no_price_is_paid_back_in_tokens_or_not_at_all() -> None:
 
     def told(payback: float | None, price: float | None, cost: float | None = 0.0, **more: int) -> str:
         cache = asked.cache._replace(payback=payback, price=price, **more)
-        return paid_back(structs.replace(asked, cache=cache, cost=cost))
+        return paid_back(replace(asked, cache=cache, cost=cost))
 
     in_tokens = f"in tokens, after {read / saved:.1f} requests"
     assert told(2.5, 1.0, 0.1) == "after 2.5 requests"
     assert told(1.0, 1.0, 0.1) == "after 1.0 requests"
     assert told(0.04, 1.0, 0.1) == told(0.99, 1.0, 0.1) == "after less than one request"
-    small = structs.replace(asked, request_tokens=1, cost=None)
+    small = replace(asked, request_tokens=1, cost=None)
     assert paid_back(small) == "no price is known; in tokens, after less than one request"
     assert told(0.0, 1.0) == "at once: it costs nothing"
     assert told(0.0, 0.0) == f"the model costs nothing; {in_tokens}"
@@ -205,7 +203,7 @@ def test_what_has_no_price_is_paid_back_in_tokens_or_not_at_all() -> None:
     assert told(None, None, 0.1) == told(None, 1.0, None) == f"no price is known; {in_tokens}"
     assert told(None, 1.0, 0.1, saved_per_request=0) == "never: it frees nothing"
     digest = compactor().preview(events, "manual", digest=True)
-    assert paid_back(structs.replace(digest, cache=digest.cache._replace(price=0.0, payback=0.0))).endswith("; at once")
+    assert paid_back(replace(digest, cache=digest.cache._replace(price=0.0, payback=0.0))).endswith("; at once")
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -19,6 +18,7 @@ from support.validity import problems
 from workbench.compaction.candidates import candidates_in
 from workbench.compaction.selection import select_range
 from workbench.compaction.values import CompactionRefused, Trigger
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan

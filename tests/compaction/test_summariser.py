@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from support.drafts import MODEL, WINDOW, compactor, drafted, says, setup, work
 from support.logs import number
@@ -28,6 +25,7 @@ from workbench.compaction.requests import (
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.render import render_messages
 from workbench.context.setup import Setup
@@ -45,7 +43,7 @@ CODEX = load_prompt("codex")
 def narrow(window: int) -> Setup:
     """A summariser with a window of so many tokens, all of them for the request."""
     made = without_stages(setup())
-    return structs.replace(made, limits=replace(made.limits, window=window, reserve=0, margin=0))
+    return replace(made, limits=replace(made.limits, window=window, reserve=0, margin=0))
 
 
 def record(plan: ContextPlan) -> str:
@@ -215,7 +213,7 @@ async def test_the_length_is_bounded_in_words_and_by_the_provider() -> None:
 
 async def test_a_model_that_thinks_is_not_cut_off_while_it_does() -> None:
     made = setup()
-    made = structs.replace(made, info=structs.replace(made.info, capabilities=frozenset({"reasoning"})))
+    made = replace(made, info=replace(made.info, capabilities=frozenset({"reasoning"})))
     async with Provider(says("<think>what did they say?</think>\n", "They spoke.")) as provider:
         text, _, _ = await written(provider.url, made, source(50))
         assert "max_tokens" not in provider.requests[0].body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,6 +15,7 @@ from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, planned, preset, turns, words
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import check_triggers, compacts_at, exact_percent, measure_size, size_limit
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.config.settings import ADK_NAMES, KNOB_TABLES, Settings, load_settings
 from workbench.config.tables import read_toml, shown_value
+from workbench.config.values import replace
 from workbench.context.knobs import KNOBS, SECTIONS
 from workbench.context.load import load_policy
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, planned, preset, turns, words
+from workbench.config.values import replace
 from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, model_limits
 from workbench.context.planner import plan
 from workbench.context.policy import BudgetPolicy, Policy
@@ -25,7 +23,7 @@ TOOL = '{"type": "function", "function": {"name": "read_file", "description": "R
 
 def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only: bool = False) -> ModelInfo:
     info = Catalogue().find_model("unheard-of")
-    return structs.replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
+    return replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
 
 
 @requirement(

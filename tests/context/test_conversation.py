@@ -10,6 +10,7 @@ from msgspec import structs
 
 from support.logs import logs, number, policies
 from support.talk import COUNTER, ROOMY, named_turns
+from workbench.config.values import replace
 from workbench.context import fold
 from workbench.context.control import CONTROL, InEffect, in_effect
 from workbench.context.conversation import Conversation
@@ -74,7 +75,7 @@ RESULTS = st.builds(ToolResult, IDS, WORDS, cut=st.sampled_from([None, AGENT_CUT
 
 def pair(call: ToolCall, result: ToolResult) -> list[Body]:
     """A call and its result."""
-    return [call, structs.replace(result, call_id=call.call_id)]
+    return [call, replace(result, call_id=call.call_id)]
 
 
 STEPS = st.one_of(

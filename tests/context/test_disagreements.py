@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from support.requirements import requirement
 from support.talk import (
@@ -22,6 +21,7 @@ from support.talk import (
 )
 from workbench.agent.memory import load_memory
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.context.budget import Limits, model_limits
 from workbench.context.load import load_policy
 from workbench.context.policy import Policy

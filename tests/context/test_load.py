@@ -12,6 +12,7 @@ import pytest
 
 from support.requirements import requirement
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.context.knobs import KNOBS
 from workbench.context.load import (
     LoadedPolicy,
@@ -304,8 +305,8 @@ def test_a_file_without_extends_stands_on_the_default(tmp_path: Path) -> None:
     base = load("workbench").policy
     assert policy.name == "mine"
     assert policy.description == "workbench, changed by mine.toml"
-    changed = dataclasses.replace(base.masking, keep_last=3)
-    assert policy == dataclasses.replace(base, name="mine", description=policy.description, masking=changed)
+    changed = replace(base.masking, keep_last=3)
+    assert policy == replace(base, name="mine", description=policy.description, masking=changed)
 
 
 def test_a_file_may_extend_a_preset_a_file_and_a_policy_of_the_config_folder(tmp_path: Path) -> None:
@@ -369,7 +370,7 @@ def test_a_portable_policy_is_the_same_without_its_files_and_variables(
     monkeypatch.delenv("WORKBENCH_MASKING__KEEP_FIRST")
     assert preset == "codex"
     again = load_policy(preset, sets=sets).policy
-    assert dataclasses.replace(again, name=whole.name, description=whole.description) == whole
+    assert replace(again, name=whole.name, description=whole.description) == whole
     assert (again.masking.keep_first, again.masking.keep_last) == (4, 3)
     assert [portable_policy(name) for name in preset_names()] == [(name, ()) for name in preset_names()]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from msgspec.structs import replace
 
 from support.requirements import requirement
 from support.talk import (
@@ -22,6 +21,7 @@ from support.talk import (
     turns,
     words,
 )
+from workbench.config.values import replace
 from workbench.context.budget import Limits, model_limits
 from workbench.log.events import AssistantMessage, Body, KeptEvent, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from support.requirements import requirement
 from support.talk import (
@@ -22,6 +21,7 @@ from support.talk import (
     turns,
     words,
 )
+from workbench.config.values import replace
 from workbench.context.budget import Limits, model_limits
 from workbench.context.render import render_messages
 from workbench.log.events import Body, SlotContent, SystemMessage, UserMessage

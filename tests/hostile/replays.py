@@ -13,11 +13,10 @@ import random
 from pathlib import Path
 from typing import Any, get_args
 
-from msgspec import structs
-
 from hostile.tally import Tally, check_one_line
 from support.provider import Answer, Provider
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.log.events import DialectName, OwnDialect, Request
 from workbench.proxy.resending import key_for
 from workbench.proxy.routes import route_of
@@ -123,9 +122,9 @@ def recorded_session(services: Services, dialect: DialectName) -> str:
 def _changed(source: Source, name: str, headers: dict[str, str], parameters: dict[str, Any]) -> Source:
     """The same log, as somebody wrote it who means harm."""
     events = [
-        structs.replace(
+        replace(
             event,
-            body=structs.replace(
+            body=replace(
                 event.body,
                 model=name,
                 headers=headers,

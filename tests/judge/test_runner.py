@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from support.judged import (
     summary_without,
     usual_work,
 )
+from workbench.config.values import replace
 from workbench.judge.budget import Spending
 from workbench.judge.judgement import Judgement, JudgeTask, judgement_of
 from workbench.judge.record_file import JudgeRecord

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.lab.figures import FIGURES, policy_figures
 from workbench.lab.pages import MOST_PLOTS, lab_page
 from workbench.lab.parquet import write_parquet

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.lab.figures import CorpusFigures
 from workbench.lab.reports import missed_lines, report_lines, summary_lines
 from workbench.lab.values import (

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from live.test_finder import SESSIONS, put
 from live.test_reports import REPORTS
 from session.test_following import FILES, TURNS, lines
 from support.claude_sessions import agent_lines, write_session
 from support.recordings import readable_files
+from workbench.config.values import replace
 from workbench.live import heads, status
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.processes import AgentProcess, running_paths

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from support.bodies import Call, Reply, Said, Talk, talks, written
 from workbench.config.settings import Settings
+from workbench.config.values import replace
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import DialectName, OwnDialect, ToolCall, ToolResult
 from workbench.models.catalogue import Catalogue

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from proxy.conftest import answered, claude, said, user
 from support.random_cases import few_cases
+from workbench.config.values import replace
 from workbench.log.codec import encode_event
 from workbench.log.events import DialectName
 from workbench.log.store import Store
@@ -239,7 +239,7 @@ def recorded(sent: Sequence[tuple[Agent, bytes]], batch: int, *, quick: bool) ->
         lost += recording.finish_batch().lost
         found = sorted(store.list(), key=lambda info: (info.created, info.id))
         lines = [
-            encode_event(structs.replace(event, id="any", at=0))
+            encode_event(replace(event, id="any", at=0))
             for info in found
             for event in store.session(info.id, write=False).events()
         ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from support.deciding import sized
 from support.requirements import requirement
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.session.figures import turns_that_fit
 

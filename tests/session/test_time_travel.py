@@ -6,15 +6,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from support.waiting import GIVE_UP
 from tui.play import Script, Watcher, answer, opened, until
 from tui.recorded.long_run import as_file, other, run
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.replay.policy_replay import PolicyReplay
+from workbench.log.events import Request
 from workbench.session import opening
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
@@ -156,7 +157,8 @@ async def test_walking_back_seldom_begins_at_the_start_of_the_log(
 async def test_requests_after_one_that_cannot_be_planned_are_shown(services: Services, tmp_path: Path) -> None:
     bodies = run(40, others=False)
     title = other(8, "side")
-    title[1] = msgspec.structs.replace(title[1], dialect="a plug-in's that is gone")
+    assert isinstance(title[1], Request)
+    title[1] = replace(title[1], dialect="a plug-in's that is gone")
     ref = as_file(tmp_path, [*bodies[:7], *title, *bodies[7:]])
     async with opened(services, ref) as on:
         place = await on.ask(lambda open_now: next(at for at, each in enumerate(open_now.requests.marks) if each.exact))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from support.logs import number
+from workbench.config.values import replace
 from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
 from workbench.sources.model_calls import model_calls
 from workbench.sources.options import Options
@@ -19,6 +18,6 @@ def test_a_call_ends_with_its_answer_and_began_as_long_before_as_it_took(service
         AssistantMessage("hi", "r1"),
         Usage("gpt-4o", 0, prompt=9, completion=1, seconds=2.0),
     ]
-    events = [structs.replace(event, at=100_000 + event.seq) for event in number(bodies)]
+    events = [replace(event, at=100_000 + event.seq) for event in number(bodies)]
     [call] = model_calls(services, Options(), as_source("made", events))
     assert (call.start, call.end) == (98_003, 100_003)

@@ -8,12 +8,12 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 from yarl import URL
 
 from support.bodies import Call, Reply, Said, written
 from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.values import replace
 from workbench.log.events import DialectName, OwnDialect, Request, ToolResult
 from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams, route_of
@@ -340,9 +340,7 @@ def test_a_log_does_not_choose_the_path(services: Services, name: str) -> None:
     session = record(services, "gemini")
     source = services.source(session)
     events = [
-        structs.replace(event, body=structs.replace(event.body, model=name))
-        if isinstance(event.body, Request)
-        else event
+        replace(event, body=replace(event.body, model=name)) if isinstance(event.body, Request) else event
         for event in source.events
     ]
     if name:
@@ -355,7 +353,7 @@ def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) 
     session = record(services, "chat")
     source = services.source(session)
     events = [
-        structs.replace(event, body=structs.replace(event.body, model="cheap", parameters={"model": "dear"}))
+        replace(event, body=replace(event.body, model="cheap", parameters={"model": "dear"}))
         if isinstance(event.body, Request)
         else event
         for event in source.events

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from support.claude_sessions import SESSION, agent_lines, as_lines, write_session
 from support.deciding import sized
@@ -17,6 +16,7 @@ from support.talk import preset
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import measure_size
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.log.events import AssistantMessage, Compaction, Request, Usage, UserMessage
 from workbench.models.catalogue import Catalogue

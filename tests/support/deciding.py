@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from support.logs import number
@@ -11,6 +10,7 @@ from support.talk import planned, preset, turns
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import check_triggers, decide_compaction
 from workbench.compaction.values import CompactionDecision, TriggerCheck
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy

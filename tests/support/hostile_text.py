@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
+from workbench.config.values import replace
 from workbench.log.events import Body, Setting
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import permutations
 from typing import Literal, TypeVar, get_args
 
 from hypothesis import strategies as st
 
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.policy import (
     NO_LIMIT,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Unpack, cast
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.session.observable import ObservableSession, SessionChanges
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from traces.claude_code_lines import line, read_lines, reply
+from workbench.config.values import replace
 from workbench.log.events import (
     AgentCut,
     AssistantMessage,

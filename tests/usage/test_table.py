@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from usage.homes import claude_reply, codex_count, codex_header, codex_model, write_claude, write_codex
+from workbench.config.values import replace
 from workbench.live.stamps import FileStamp
 from workbench.log.events import AssistantMessage, Body, Request, Setting, Usage, UserMessage
 from workbench.log.store import Store

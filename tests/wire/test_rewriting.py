@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from support.bodies import Call, Reply, Said, Talk, talks, written
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.values import replace
 from workbench.log.events import (
     AssistantMessage,
     Body,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 from workbench.adapters.chat_messages import Originals, leading_prompt, text_of_content
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.config.optional_packages import packages_of_extra
+from workbench.config.values import replace
 
 with packages_of_extra("pydantic-ai", __name__):
     from pydantic_ai import RunContext

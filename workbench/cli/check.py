@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msgspec import structs
-from msgspec.structs import replace
 
 from workbench.cli.lab import named_policies, replay_corpus
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, fit_columns_end, line_width, percent, print_json, printable, table
+from workbench.config.values import replace
 from workbench.context.policy_names import RECORDED
 from workbench.lab.limits import (
     LargestRequest,

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.agent.compaction_runner import CompactionRunner, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
 from workbench.cli.asking import user_agrees
@@ -33,6 +31,7 @@ from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.config.signals import run_for_result
 from workbench.config.text import percent, print_json, printable, printable_lines
+from workbench.config.values import replace
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly

@@ -6,12 +6,11 @@ import argparse
 import asyncio
 import sys
 
-from msgspec.structs import replace
-
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.text import counted, line_width, print_json
+from workbench.config.values import replace
 from workbench.explain.asking import AskedCounts
 from workbench.explain.explaining import prepare_explanation, send_and_explain
 from workbench.explain.output import explanation_json, explanation_lines

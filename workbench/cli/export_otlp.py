@@ -7,12 +7,11 @@ import sys
 from functools import partial
 from itertools import chain
 
-from msgspec.structs import replace
-
 from workbench.cli.sources import print_masked, read_source_with_notes
 from workbench.config.errors import WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, printable
+from workbench.config.values import replace
 from workbench.config.variables import known_keys
 from workbench.lab.result_files import ResultFile
 from workbench.proxy.redaction import Redactor

@@ -27,6 +27,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
 from workbench.config.foreign_files import read_regular_file, read_to_end
 from workbench.config.text import line_width, percent, print_json, printable, table
+from workbench.config.values import replace
 from workbench.models.calibrated_counts import estimator_for
 from workbench.proxy import control
 from workbench.proxy.breakpoints import parse_rule
@@ -105,7 +106,7 @@ def run_release(options: argparse.Namespace) -> int:
         order = ReleaseOrder("answered", text=options.answer)
     elif options.body is not None:
         order = ReleaseOrder("changed", body=_read_body(options.body))
-    order = structs.replace(order, pin=tuple(options.pin))
+    order = replace(order, pin=tuple(options.pin))
     control.release_request(proxy, held.id, order)
     pinned = f", pinned {', '.join(order.pin)}" if order.pin else ""
     print(f"{held.id}: {order.end.replace('_', ' ')}{pinned}")

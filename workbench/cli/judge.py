@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, line_width, print_json, printable
+from workbench.config.values import replace
 from workbench.context.policy_names import DEFAULT
 from workbench.judge.asking import asked_model, is_rehearsed
 from workbench.judge.budget import CostEstimate, Spending, price_words

@@ -27,13 +27,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from msgspec.structs import replace
-
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD
 from workbench.config.text import counted, line_width, print_streamed_json, printable
+from workbench.config.values import replace
 from workbench.context.policy_names import RECORDED
 from workbench.lab.pages import lab_page
 from workbench.lab.parquet import write_parquet

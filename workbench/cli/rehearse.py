@@ -6,10 +6,9 @@ import argparse
 import asyncio
 import contextlib
 
-from msgspec.structs import replace
-
 from workbench.config.errors import WrongCall
 from workbench.config.signals import stop_requested
+from workbench.config.values import replace
 from workbench.rehearsal.faults import FAULTS, HEADER
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer

@@ -21,12 +21,11 @@ from contextlib import suppress
 from time import sleep
 from typing import Any
 
-from msgspec import structs
-
 from workbench.cli.agents import session_identity
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
+from workbench.config.values import replace
 from workbench.live.finder import AgentSession
 from workbench.live.status import AgentStatus, StatusReader
 from workbench.sources.all_agents import running_statuses
@@ -94,7 +93,7 @@ def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
     found = services.agents.session_at(path) or AgentSession(format_names.CLAUDE_CODE, path, "", "", name, 0)
     if found.report is None or not isinstance(size, int):
         return found
-    return structs.replace(found, report=structs.replace(found.report, window=size))
+    return replace(found, report=replace(found.report, window=size))
 
 
 def _print(found: list[AgentStatus], options: argparse.Namespace) -> None:

@@ -25,13 +25,12 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.system import usable_cores
 from workbench.config.text import counted, line_width, print_json, printable
+from workbench.config.values import replace
 from workbench.context.load import describe_policy, load_policy
 from workbench.context.policy_names import DEFAULT, PRESETS, RECORDED
 from workbench.lab.running.corpus import find_corpus

@@ -6,12 +6,11 @@ import argparse
 import sys
 from contextlib import nullcontext, suppress
 
-from msgspec.structs import replace
-
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import printable
+from workbench.config.values import replace
 from workbench.live.choosing import agents_called, choose_agent_session
 from workbench.live.finder import AgentSession
 from workbench.live.processes import running_agents, with_process_folders

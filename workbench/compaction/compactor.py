@@ -12,9 +12,6 @@ from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
-from msgspec import structs
-from msgspec.structs import replace
-
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit_summary, summary_with_lost
 from workbench.compaction.digest import make_digest
@@ -52,6 +49,7 @@ from workbench.compaction.values import (
 )
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import collector_paused
+from workbench.config.values import replace
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -340,7 +338,7 @@ class Compactor:
         self._check(draft)
         self._tried = self._facts = self._requests = None
         body = event_of(draft.preview.selected, draft.summary, self._policy, draft.preview.recall)
-        return structs.replace(body, meta=draft_meta(draft))
+        return replace(body, meta=draft_meta(draft))
 
 
 def _figures(made: SummaryDraft) -> dict[str, Any]:

@@ -7,15 +7,13 @@ and the same renderer as a turn. There is no second path to the wire.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
-
-from msgspec import structs
 
 from workbench.compaction.prompts import SummaryPrompt, merge_message, merge_prompt, summary_message
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import NO_LIMIT, HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
 from workbench.context.setup import Setup
@@ -87,9 +85,7 @@ def without_stages(setup: Setup) -> Setup:
         turn=TurnPolicy(),
     )
     limits = replace(setup.limits, least=NO_LIMIT)
-    return structs.replace(
-        setup, loaded=structs.replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart()
-    )
+    return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart())
 
 
 def summary_request_plan(setup: Setup, prompt: SummaryPrompt, text: str) -> ContextPlan:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
 from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.compaction.strategies import KeptMessage, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, summaries_exceed_share
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.control import compaction_range
 from workbench.context.plan import ContextPlan

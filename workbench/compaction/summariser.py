@@ -10,11 +10,8 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
-
-from msgspec import structs
 
 from workbench.compaction.progress import CompactionProgress, ReportProgress
 from workbench.compaction.prompts import SummaryPrompt
@@ -29,6 +26,7 @@ from workbench.compaction.requests import (
 from workbench.compaction.values import CompactionRefused
 from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused
+from workbench.config.values import replace
 from workbench.context.budget import Limits, model_limits
 from workbench.context.render import render_request
 from workbench.context.setup import Setup
@@ -168,7 +166,7 @@ class Summariser:
             except ModelFailure as failure:
                 if failure.category != "context_too_long" or not tries_left:
                     raise _refused(failure) from None
-                self._setup = structs.replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
+                self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
                 layout = await run_in_thread(lambda: split_into_requests(source(), prompt, self._setup, cap))
         raise AssertionError("the last try returns or raises")
 

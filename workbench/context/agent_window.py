@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import Body, Compaction, Event, Request, Usage
 from workbench.models.catalogue import ModelInfo
 from workbench.models.windows import window_seen

@@ -8,8 +8,8 @@ from copy import copy
 from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind

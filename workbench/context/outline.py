@@ -10,8 +10,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import chain, takewhile
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.context.arrange import Arrangement, synthetic_item
 from workbench.context.budget import Budget
 from workbench.context.fitting import fit_results

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from workbench.config.values import replace
 from workbench.context.budget import Budget, Limits
 from workbench.context.plan_items import PlanItems
 from workbench.context.stages.verdict import Status

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import NamedTuple, overload
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.context import fold
 from workbench.context.cells import Cell, Unit
 from workbench.context.items import IN_REQUEST, Edit, Item, Slot, State

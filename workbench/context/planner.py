@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
-from dataclasses import replace
 from operator import attrgetter
 
-from msgspec import structs
-
 from workbench.config.garbage import collector_paused
+from workbench.config.values import replace
 from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, base_of, synthetic_item
 from workbench.context.budget import Limits
@@ -163,7 +161,7 @@ class Planner:
         """Replace the text of the last compaction; its range and what it keeps are the same."""
         last = self._events[-1]
         assert _same_range(last.body, body), "only a compaction can be reworded"
-        self._events[-1] = self._controls[-1] = structs.replace(last, body=body)
+        self._events[-1] = self._controls[-1] = replace(last, body=body)
         self._in_effect = in_effect(self._controls)
         self._settle()
 
@@ -284,7 +282,7 @@ class Planner:
         if placed:
             return conversation, True
         ordered, unpaired = fold.events_in_order(talk)
-        conversation = Conversation(self._meter, structs.replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
+        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
         with collector_paused(), conversation.measured_once():
             placed = conversation.add_events(ordered)
             assert placed, "an event in order always has its place"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
+from workbench.config.values import replace
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.context.budget import Limits, model_limits
 from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
@@ -77,14 +77,12 @@ class Setup(Struct, frozen=True):
         info = _sized(self.info, LearntWindow(tokens)) if tokens else self.listed or self.info
         window = None if tokens else self.options.window
         budget = model_limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
-        return structs.replace(self, info=info, limits=budget)
+        return replace(self, info=info, limits=budget)
 
     @property
     def plain(self) -> Setup:
         """The setup without any calibration: plain tokenizer counts."""
-        return structs.replace(
-            self, counter=calibrated_counter(self.counter, 1), limits=replace(self.limits, unattributed=0)
-        )
+        return replace(self, counter=calibrated_counter(self.counter, 1), limits=replace(self.limits, unattributed=0))
 
     def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
         """The setup with counts calibrated by a session's reports.
@@ -92,7 +90,7 @@ class Setup(Struct, frozen=True):
         `unattributed`: tokens of requests outside their items; below 0: our counts of the items are that much too high.
         """
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
-        return structs.replace(
+        return replace(
             self,
             counter=calibrated_counter(self.counter, learnt.factor, note, 1 + learnt.extra),
             limits=replace(self.limits, unattributed=unattributed),
@@ -108,7 +106,7 @@ class Setup(Struct, frozen=True):
         taken = {name: getattr(rules, name) for name in _BY_HAND if own.origins[f"compaction.{name}"] == NOT_SET}
         policy = replace(own.policy, compaction=replace(own.policy.compaction, **taken))
         origins = {**own.origins, **{f"compaction.{name}": other.origins[f"compaction.{name}"] for name in taken}}
-        return structs.replace(self, loaded=LoadedPolicy(policy, origins))
+        return replace(self, loaded=LoadedPolicy(policy, origins))
 
     def summarised_by(self, model: str) -> Setup:
         """The setup with a summarising model, if neither it nor its policy names one."""
@@ -116,7 +114,7 @@ class Setup(Struct, frozen=True):
         if self.model or policy.compaction.model:
             return self
         policy = replace(policy, compaction=replace(policy.compaction, model=model))
-        return structs.replace(self, loaded=structs.replace(self.loaded, policy=policy))
+        return replace(self, loaded=replace(self.loaded, policy=policy))
 
     def planner(
         self, events: Iterable[Event] = (), *, live: bool = False, thinking: bool = False, own_tools: bool = False
@@ -172,7 +170,7 @@ def set_up(
     if info.window_source in ("catalogue", "fallback", "guess"):
         info = as_the_agent_used_it(info, events)
     if not name:
-        info = structs.replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
+        info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(
         options.policy or policy or settings.policy or None,
         sets=options.sets,
@@ -218,4 +216,4 @@ def corrected_info(info: ModelInfo, learnt: LearntWindow | None, reported: int |
 
 def _sized(info: ModelInfo, learnt: LearntWindow) -> ModelInfo:
     input_only = info.input_only and learnt.source != "option"
-    return structs.replace(info, window=learnt.tokens, window_source=learnt.source, input_only=input_only)
+    return replace(info, window=learnt.tokens, window_source=learnt.source, input_only=input_only)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.config.plugins import FAULTS, PROBLEMS, fault_words
 from workbench.config.text import printable
+from workbench.config.values import replace
 from workbench.context.cells import Cell
 from workbench.context.control import UserDecision
 from workbench.context.conversation import Conversation

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
-
-from msgspec import structs
 
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.record import read_details
 from workbench.compaction.summariser import run_in_thread
 from workbench.compaction.values import CompactionPreview, CompactionRefused
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.values import replace
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_names import RECORDED
@@ -66,7 +64,7 @@ class CompactionToWrite(NamedTuple):
 
 def judged_source(services: Services, options: Options, source: Source, events: Sequence[Event]) -> JudgedSource:
     """The conversation of these events, from which the probes are made."""
-    asked = structs.replace(options, policy=RECORDED, knobs=(), model="")
+    asked = replace(options, policy=RECORDED, knobs=(), model="")
     items = conversation_items(services.set_up(asked, source._replace(knobs=())).plan(events))
     blocks = context_blocks(items)
     return JudgedSource(source.name, items, blocks, text_hash(joined_blocks(blocks)))
@@ -95,7 +93,7 @@ def compacted_context(services: Services, options: Options, source: Source, even
         raise Refused(
             f"compaction {event.seq} cannot be judged: its summary is encrypted, and only its agent can read it"
         )
-    asked = structs.replace(options, policy="", knobs=(), model="")
+    asked = replace(options, policy="", knobs=(), model="")
     plan = opening_setup(services, asked, source).plan(source.events[: event.seq])
     made_by = read_details(event.body.meta).made_by or ""
     return plan_context(f"compaction {event.seq}", plan, made_by, event.body.summary)
@@ -131,9 +129,7 @@ async def plan_compaction(
     teach, read once for all policies.
     """
     knobs = (f"compaction.model={summariser}",) if summariser else ()
-    asked = structs.replace(
-        options, policy=policy, model="", knobs=() if policy == RECORDED else (*options.knobs, *knobs)
-    )
+    asked = replace(options, policy=policy, model="", knobs=() if policy == RECORDED else (*options.knobs, *knobs))
     setup = make_setup(services, asked, source, policy, (*source.knobs, *asked.knobs), recorded)
     if policy == RECORDED or setup.loaded.policy.compaction.mode == "off":
         return CompactionToWrite(policy, asked, setup, None)
@@ -164,7 +160,7 @@ async def write_context(
     async with compactor_for(services, to_write.options, setup, digest=not preview.model) as compactor:
         if known is not None:
             digest = await compactor.draft(source.events, preview, digest=True)
-            draft = structs.replace(compactor.edited(source.events, digest, known[0]), made_by=known[1])
+            draft = replace(compactor.edited(source.events, digest, known[0]), made_by=known[1])
         else:
             draft = await compactor.draft(source.events, preview, digest=not preview.model)
         body = compactor.body(draft)

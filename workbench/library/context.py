@@ -8,9 +8,8 @@ from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from msgspec import structs
-
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.values import replace
 from workbench.context.planner import Planner
 from workbench.library.context_log import MemoryLog
 from workbench.library.messages import (
@@ -231,7 +230,7 @@ class Context:
             if found is None:
                 raise bad_message("usage", "what an answer reports, with its tokens", usage)
             tokens, upto = self._requested
-            self._append(structs.replace(found, model=self._setup.model, estimate=tokens, upto=upto))
+            self._append(replace(found, model=self._setup.model, estimate=tokens, upto=upto))
 
     def text(self, item: str) -> str:
         """The whole text of a message or result that the request has in part; markers name its id."""

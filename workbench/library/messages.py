@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec import structs
-
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.library.checks import check_message
 from workbench.library.plain_values import bad_message, plain
 from workbench.log.events import (
@@ -107,7 +106,7 @@ class MessageReader:
             return body
         second = "" if dialect.name == next(iter(self._readers)) else dialect.name
         marks = list(filter(None, (second, body.reply, self.run)))
-        return structs.replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
+        return replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
 
 
 def plain_messages(messages: Iterable[Message]) -> list[Any]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Lock
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import project_root
 from workbench.config.foreign_files import is_regular_file, open_regular_file, size_of
+from workbench.config.values import replace
 from workbench.live.heads import TITLE, read_head
 from workbench.live.homes import ANY, session_files
 from workbench.live.known_agents import AgentHome

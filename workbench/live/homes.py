@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from workbench.config.tables import Table
+from workbench.config.values import replace
 from workbench.live.known_agents import AgentHome, agent_homes
 from workbench.traces import format_names
 

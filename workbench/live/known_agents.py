@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from msgspec import Struct
 
 from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
@@ -18,7 +17,8 @@ from workbench.live.agent_starts import AgentStart, codex_start, copilot_start, 
 from workbench.traces import format_names
 
 
-class AgentHome(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AgentHome:
     """One agent's sessions."""
 
     agent: str

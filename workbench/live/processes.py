@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 import psutil
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.live.finder import AgentSession
 from workbench.live.known_agents import agent_programs
 from workbench.traces import format_names

@@ -6,9 +6,9 @@ import json
 import re
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.log.events import Usage
 from workbench.traces import mini_swe_agent
 from workbench.traces.building import Recording

@@ -10,12 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
-from msgspec import structs
-
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
 from workbench.config.paths import STORE_FILE, data_dir
+from workbench.config.values import replace
 from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode_event, settle_event
 from workbench.log.counts import KeptCounts
@@ -128,7 +127,7 @@ class Store:
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now_in_ms()
-        dated = (event if event.at else structs.replace(event, at=now) for event in events)
+        dated = (event if event.at else replace(event, at=now) for event in events)
         new = (Event(seq, new_id(), now, body) for seq, body in enumerate(more, len(events) + 1))
         with collector_paused():
             return self._add(map(settle_event, chain(dated, new)), new_id())

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.models.families import STAND_IN, tokenizer_for
 from workbench.models.model_table import (
     LOCAL_PROVIDERS,
@@ -103,7 +103,7 @@ class ModelInfo(Struct, frozen=True):
         if not self.long_prices or tokens <= self.long_prices[0].above:
             return self
         found = [each.prices for each in self.long_prices if tokens > each.above]
-        return replace(self, **dict(found[-1]))
+        return replace(self, **dict(found[-1]))  # type: ignore[arg-type]  # only prices
 
     def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:
         """The cost of input tokens by their use of the cache; None if unknown. `hour`: those written for an hour."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from workbench.config.settings import Settings
 from workbench.config.tables import Table, read_table
+from workbench.config.values import replace
 from workbench.models.catalogue import Catalogue, is_local
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import SilenceLimits

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup

@@ -15,8 +15,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import (
     AssistantMessage,
     Body,

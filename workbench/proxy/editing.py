@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.log.events import DialectName
 from workbench.models.calibrated_counts import estimator_for
 from workbench.proxy.control import ReleaseOrder

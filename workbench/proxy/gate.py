@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.log.events import HoldEnd
 from workbench.models.calibrated_counts import estimator_for
 from workbench.models.catalogue import Catalogue
@@ -129,7 +130,7 @@ class Gate:
         if not read.tokens:
             read = await in_background(self._sized, read)
         held = self._held(route, headers, read, new, *found)
-        held.summary = structs.replace(held.summary, first=before is None)
+        held.summary = replace(held.summary, first=before is None)
         return held, seen
 
     def _read(self, route: Route, headers: Mapping[str, str], read_body: Callable[[], dict[str, Any]]) -> _Read | None:
@@ -193,7 +194,7 @@ class Gate:
 
     def state(self) -> ProxyState:
         """The rules, and the requests that are held."""
-        waiting = (structs.replace(held.summary, session=held.session()) for held in self.held.values())
+        waiting = (replace(held.summary, session=held.session()) for held in self.held.values())
         return ProxyState(tuple(map(str, self.rules)), tuple(waiting))
 
     def release(self, ident: str, order: ReleaseOrder, pin: Callable[[], Sequence[str]] = tuple) -> None:

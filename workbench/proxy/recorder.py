@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from workbench.config.text import counted
+from workbench.config.values import replace
 from workbench.log.events import Setting
 from workbench.proxy.conversation_marks import MarkedConversations
 from workbench.proxy.records import (
@@ -212,7 +213,7 @@ class RequestRecording:
 
     def record_hold(self, held: HeldRecord) -> None:
         """Record that the request waited at a breakpoint."""
-        self._put((msgspec.structs.replace(held, number=self._number), ()))
+        self._put((replace(held, number=self._number), ()))
 
     def record_replacement(self, body: bytes, model: str = "") -> None:
         """Record that another body was sent instead, perhaps to another model."""

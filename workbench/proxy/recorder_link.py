@@ -17,6 +17,7 @@ import msgspec
 from workbench.config.background import background
 from workbench.config.folders import WorkFolder
 from workbench.config.system import never_waiting
+from workbench.config.values import replace
 from workbench.log.events import Setting
 from workbench.proxy.journal import Journal
 from workbench.proxy.recorder import Recorder
@@ -72,7 +73,7 @@ class RecorderProcess:
                     with suppress(msgspec.MsgspecError):
                         feedback = decode_feedback(line)
                         self._done = before + feedback.done
-                        on_feedback(msgspec.structs.replace(feedback, done=self._done))
+                        on_feedback(replace(feedback, done=self._done))
             process.wait()
             if self._is_closing:
                 return

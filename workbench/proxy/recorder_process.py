@@ -19,6 +19,7 @@ import msgspec
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import WorkFolder
+from workbench.config.values import replace
 from workbench.config.writing import make_private_folder
 from workbench.log.events import Setting
 from workbench.log.lock import locked_folder
@@ -145,7 +146,7 @@ class RecorderLoop:
         feedback = self._recording.finish_batch(reader.folder.name, position)
         if self._recording.is_stored:
             reader.remove_read()
-        self._report(msgspec.structs.replace(feedback, done=0, recovered=answered) if is_left else feedback)
+        self._report(replace(feedback, done=0, recovered=answered) if is_left else feedback)
         return bool(records)
 
 

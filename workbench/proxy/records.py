@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from workbench.config.values import replace
 from workbench.log.events import HoldEnd
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.routes import Route
@@ -70,7 +71,7 @@ class AnsweredRecord(msgspec.Struct, frozen=True, tag="answered"):
 
     def without_bytes(self, why: str) -> AnsweredRecord:
         """The same record for an answer whose bytes do not follow."""
-        return msgspec.structs.replace(self, lost=why)
+        return replace(self, lost=why)
 
 
 class UnreadRecord(msgspec.Struct, frozen=True, tag="unread"):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from workbench.config.background import background
+from workbench.config.values import replace
 from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
@@ -111,7 +112,7 @@ class RedactingLink:
             while self._handed and self._handed[0][0] <= self._recorded:
                 self._done = self._handed.popleft()[1]
             done = self._done
-        self._on_feedback(msgspec.structs.replace(feedback, done=done))
+        self._on_feedback(replace(feedback, done=done))
 
     def _masked(self, record: Record, data: bytes) -> tuple[Record, bytes]:
         match record:
@@ -128,9 +129,7 @@ class RedactingLink:
                     body = read_body(data, record.headers | _reader_headers(record.headers), largest)
                 except BodyTooLarge as error:
                     return UnreadRecord(record.route, record.headers, str(error)), b""
-                return msgspec.structs.replace(
-                    record, headers=_without_body_headers(record.headers)
-                ), self._masked_json(body)
+                return replace(record, headers=_without_body_headers(record.headers)), self._masked_json(body)
             case ReplacedRecord() | TracedRecord():
                 return record, self._masked_json(msgspec.json.decode(data))
             case AnsweredRecord(payload="frames") if data:
@@ -146,7 +145,7 @@ class RedactingLink:
                 except BodyTooLarge as error:
                     return record.without_bytes(str(error)), b""
                 headers = {**_without_body_headers(record.headers), "content-type": "application/json"}
-                return msgspec.structs.replace(record, headers=headers), self._masked_json(body)
+                return replace(record, headers=headers), self._masked_json(body)
         return record, data
 
     def _masked_json(self, value: Any) -> bytes:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import aiohttp
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
-from msgspec.structs import replace
 from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.background import in_background
+from workbench.config.values import replace
 from workbench.models.diagnose import connection_words
 from workbench.proxy.frame_texts import frame_of, is_request, request_in
 from workbench.proxy.frames import SocketFrames, SocketRequest

@@ -6,8 +6,7 @@ import json
 from hashlib import blake2b
 from threading import Lock
 
-from msgspec import structs
-
+from workbench.config.values import replace
 from workbench.models.tokens import TokenCounter
 from workbench.rehearsal import usage
 from workbench.rehearsal.faults import Fault, refusal_for
@@ -57,7 +56,7 @@ class RehearsalModel:
             fault = Fault("context", self.script.window)
             return PlayedAnswer(WrittenAnswer(), self.script.pace, fault, refusal_for(fault, asked))
         step = ScriptStep(fault=fault) if fault else self._next(request)
-        pace = structs.replace(self.script.pace, **step.pace)
+        pace = replace(self.script.pace, **step.pace)
         refused = refusal_for(step.fault, asked) if step.fault else None
         if refused:
             return PlayedAnswer(WrittenAnswer(), pace, step.fault, refused)
@@ -68,7 +67,7 @@ class RehearsalModel:
         figures = step.report(usage.rehearsed_usage(parts, self._previous, answer, count))
         self._previous = parts
         reported = None if step.fault and step.fault.kind == "no_usage" else figures
-        return PlayedAnswer(structs.replace(answer, usage=reported), pace, step.fault)
+        return PlayedAnswer(replace(answer, usage=reported), pace, step.fault)
 
     def _next(self, request: CheckedRequest) -> ScriptStep:
         if self.played == len(self.script.steps) or (not self.script.summaries and is_summary_request(request)):
@@ -85,7 +84,7 @@ def _spoilt(answer: WrittenAnswer, pace: AnswerPace, fault: Fault) -> tuple[Writ
         case "refused":
             return WrittenAnswer(finish="refused"), pace
         case "slow":
-            return answer, structs.replace(pace, speed=fault.number)
+            return answer, replace(pace, speed=fault.number)
     return answer, pace
 
 
@@ -108,4 +107,4 @@ def _with_ids(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
         call if call.call_id else WrittenCall(call.tool, call.arguments, f"call_{seed.hexdigest()}_{number}")
         for number, call in enumerate(answer.calls)
     ]
-    return structs.replace(answer, calls=tuple(calls))
+    return replace(answer, calls=tuple(calls))

@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from workbench.config.patterns import late_pattern
+from workbench.config.values import replace
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
 from workbench.rehearsal.probe_reading import answer_to_probes
 from workbench.rehearsal.records import done_in_record, is_record

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
-from msgspec import field as table_field
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table, read_table, read_toml, read_user_text
@@ -37,7 +36,7 @@ MOST_STEPS = 1_000_000
 class _Head(Table, frozen=True):
     """The settings for all steps."""
 
-    step: Annotated[list[Any], Meta(description="tables as [[step]]")] = table_field(default_factory=list)
+    step: Annotated[list[Any], Meta(description="tables as [[step]]")] = field(default_factory=list)
     speed: _Number = 0
     chunk: _Whole = 0
     window: _Whole = 0
@@ -61,8 +60,8 @@ class _Step(Table, frozen=True):
 
 class _Call(Table, frozen=True):
     tool: Annotated[str, Meta(min_length=1, description="the name of a tool")]
-    arguments: Annotated[dict[str, Any] | str, Meta(description="a table, or text as the model writes it")] = (
-        table_field(default_factory=dict)
+    arguments: Annotated[dict[str, Any] | str, Meta(description="a table, or text as the model writes it")] = field(
+        default_factory=dict
     )
     id: _Text = ""
 

@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from msgspec.structs import replace
-
 from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import both_ends
 from workbench.config.patterns import late_pattern
+from workbench.config.values import replace
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
 from workbench.rehearsal.usage import rehearsal_tokenizer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
-from msgspec.structs import replace
-
 from workbench.agent.compaction_runner import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import CompactionRunning, EventAppended, TurnStep
@@ -21,6 +19,7 @@ from workbench.compaction.record import CATEGORY, CompactionEntry, read_details
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.values import replace
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.observable import Notice, ObservableSession

@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from msgspec.structs import replace
-
 from workbench.agent.approvals import Approvals, Ask
 from workbench.agent.compaction_runner import AskFirst
 from workbench.agent.hooks import Hooks, installed_hooks
@@ -24,6 +22,7 @@ from workbench.agent.tools.registry import Toolbox
 from workbench.agent.turn_services import TurnServices
 from workbench.config.background import in_background
 from workbench.config.tables import read_table
+from workbench.config.values import replace
 from workbench.session.adopting import AdoptionChanges, adopt_session
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model, note_policy

@@ -11,12 +11,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.garbage import keep_what_is_loaded
+from workbench.config.values import replace
 from workbench.log.events import Event
 from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway

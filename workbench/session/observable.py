@@ -14,9 +14,9 @@ from threading import Lock
 from typing import Literal, NamedTuple, TypedDict, Unpack
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.views.alerts import AlertFigures
 from workbench.views.compaction_values import CompactionView

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
 from workbench.config.errors import Refused
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.policy_names import RECORDED

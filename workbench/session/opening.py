@@ -10,13 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.agent import slots
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.garbage import collector_paused
 from workbench.config.text import printable
+from workbench.config.values import replace
 from workbench.context.planner import Planner
 from workbench.context.policy_names import DEFAULT
 from workbench.context.setup import Setup

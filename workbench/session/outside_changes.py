@@ -8,10 +8,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.values import replace
 from workbench.session import opening
 from workbench.session.following import CHECK_SECONDS, Follower, follow_file, follow_session, is_running
 from workbench.session.observable import Notice, ObservableSession

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup

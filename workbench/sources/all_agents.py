@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.live.finder import AgentSession
 from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.reports import LastReport

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import structs
-
 from workbench.compaction.prompts import NAMES
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
+from workbench.config.values import replace
 from workbench.context.policy_names import PRESETS
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.errors import BadEvent
@@ -36,7 +35,7 @@ def harmless_log(events: Iterable[Event]) -> list[Event]:
     found = [*events]
     for at, event in enumerate(found):
         if type(event.body) in (Setting, Compaction):
-            found[at] = structs.replace(event, body=harmless_body(event.body, refused))
+            found[at] = replace(event, body=harmless_body(event.body, refused))
     if refused:
         found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, not_applied(refused)))
     return found
@@ -51,7 +50,7 @@ def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
             yield line
             continue
         body = harmless_body(event.body, refused)
-        yield line if body is event.body else encode_event(structs.replace(event, body=body))
+        yield line if body is event.body else encode_event(replace(event, body=body))
 
 
 def not_applied(refused: Iterable[str]) -> Failure:
@@ -78,7 +77,7 @@ def harmless_body(body: Body, refused: list[str]) -> Body:
             refused.append(f"{key}={value}")
             return Setting(key, "")
         case Compaction(meta=meta) if CONTINUED_FROM in meta:
-            return structs.replace(body, meta={name: each for name, each in meta.items() if name != CONTINUED_FROM})
+            return replace(body, meta={name: each for name, each in meta.items() if name != CONTINUED_FROM})
     return body
 
 

@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import (
     AssistantMessage,
     Body,

@@ -12,14 +12,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from msgspec import structs
-
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.garbage import collector_paused
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.planner import Planner
 from workbench.context.policy_names import RECORDED
@@ -96,13 +94,13 @@ class RecordedSession:
 
     def _plain_setup(self, model: str) -> Setup:
         if model not in self._setups:
-            asked = structs.replace(self._options, policy=RECORDED, knobs=(), model=model)
+            asked = replace(self._options, policy=RECORDED, knobs=(), model=model)
             self._setups[model] = self._services.set_up(asked, self._source._replace(knobs=())).plain
         return self._setups[model]
 
     def counted_together(self, setup: Setup) -> Setup:
         """A setup for one of the session's models that counts with our counter, which knows the texts already."""
-        return structs.replace(setup, counter=self._plain_setup(setup.model).counter)
+        return replace(setup, counter=self._plain_setup(setup.model).counter)
 
     def _calibrated_setup(self, model: str) -> Setup:
         """Like `setup` without an estimate of what is not in the log: for a reported request that is known."""

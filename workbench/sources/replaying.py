@@ -9,12 +9,12 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field, structs
-from msgspec.structs import replace
+from msgspec import Struct, field
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import shown_value
 from workbench.config.text import whole_number
+from workbench.config.values import replace
 from workbench.context.stages.mask import mask_marker
 from workbench.log.events import DialectName, Event, Request, Usage
 from workbench.models.catalogue import REHEARSAL, is_built_in
@@ -200,11 +200,9 @@ def _highest_cost(services: Services, dialect: DialectName, body: dict[str, Any]
     except BadRequest:
         limit = None
     most = limit or services.catalogue.find_model(used.model).max_output or used.completion
-    longest = structs.replace(used, completion=max(most, used.completion))
-    costs = [
-        priced_row(services.catalogue, each).cost
-        for each in (longest, structs.replace(longest, cache_write=used.prompt))
-    ]
+    longest = replace(used, completion=max(most, used.completion))
+    written = replace(longest, cache_write=used.prompt or 0)
+    costs = [priced_row(services.catalogue, each).cost for each in (longest, written)]
     return None if None in costs else max(cost or 0.0 for cost in costs)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 
-import msgspec
-
+from workbench.config.values import replace
 from workbench.context.control import CONTROL, compaction_range, in_effect
 from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan, Totals
@@ -259,7 +257,7 @@ class WholeRequestPlanner:
         for each in fresh:
             body = each
             if isinstance(body, Compaction):  # what only the log knows comes between the messages
-                body = msgspec.structs.replace(body, first=min(body.first, builder.last + 1), last=builder.last)
+                body = replace(body, first=min(body.first, builder.last + 1), last=builder.last)
             place = self._places[builder.last + 1] = self._log.find_event(body, self._last)
             self._last = max(self._last, place or 0)
             builder.add(*self._log.as_known(body, place, builder.last + 1))
@@ -286,7 +284,7 @@ class WholeRequestPlanner:
         if done.summary is not None:
             planner = planner.at_this_moment()
             at = len(planner.events) + 1
-            summary = msgspec.structs.replace(done.summary, first=1, last=at - 1)
+            summary = replace(done.summary, first=1, last=at - 1)
             planner.append_event(Event(at, f"r{at:05d}", 0, summary))
         made = planner.plan()
         if most and made.totals.tokens > most * _COUNTED_OTHERWISE:
@@ -317,7 +315,7 @@ class WholeRequestPlanner:
         for place, at in here.items():
             before, now = self._cleared.get(place), cleared.get(place)
             if now is not None and before is None:
-                self._reader.builder.add(msgspec.structs.replace(now, first=at, last=at))
+                self._reader.builder.add(replace(now, first=at, last=at))
             elif now is None and before is not None:
                 back: OverrideAction = "unmask" if before.action == "mask" else "include"
                 self._reader.builder.add(Override(back, at, at, at_provider=True))

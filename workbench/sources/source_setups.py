@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.context.planner import Planner
 from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.context.setup import Setup

@@ -9,10 +9,10 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.config.text import without_surrogates
+from workbench.config.values import replace
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -207,7 +207,7 @@ class Builder(EventBuilder):
 
     def _with_cut(self, body: ToolResult | UserMessage, tool: str = "", asked: str = "") -> Body:
         cut = cut_in(self.name, text_of(body.content), tool, asked) if body.cut is None else None
-        return body if cut is None else structs.replace(body, cut=cut)
+        return body if cut is None else replace(body, cut=cut)
 
     def has_part(self, name: str) -> bool:
         """Whether a part of a request is stored already."""
@@ -223,7 +223,7 @@ class Builder(EventBuilder):
 
     def request(self, request: Request) -> int:
         """Append a request, before its answer; returns its event, for later requests and the report."""
-        self.add(structs.replace(request, parameters=cleaned(dict(request.parameters))))
+        self.add(replace(request, parameters=cleaned(dict(request.parameters))))
         return self.last
 
     def slot(self, slot: Slot, name: str, text: str) -> None:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import (
     Compaction,
     Content,

@@ -29,8 +29,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import AssistantMessage
 from workbench.traces import format_names
 from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries

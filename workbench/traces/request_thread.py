@@ -9,8 +9,7 @@ from itertools import compress, count, takewhile
 from operator import ne
 from typing import Any
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-import msgspec
-
+from workbench.config.values import replace
 from workbench.models.known_costs import known_cost
 from workbench.traces.written_times import epoch_milliseconds
 from workbench.usage.claude_report_lines import ClaudeLine, ClaudeMessage, ClaudeReport, claude_line
@@ -68,8 +67,7 @@ def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
     inner = line.data.message if line.data is not None else None
     if line.data is None or inner is None or inner.type != "assistant":
         return ClaudeLine()
-    named = {"agent_id": line.data.agent_id, "cwd": line.cwd, "session_id": line.session_id}
-    return msgspec.structs.replace(inner, is_sidechain=True, **named)
+    return replace(inner, is_sidechain=True, agent_id=line.data.agent_id, cwd=line.cwd, session_id=line.session_id)
 
 
 class _Replies:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
+from workbench.config.values import replace
 from workbench.usage.records import RequestUse
 from workbench.usage.session_sums import SummedSession
 
@@ -113,7 +112,7 @@ class _PassedRequests:
         self._used.add(place)
         found = self._at(place)
         cost = use.cost if use.cost is not None else found.cost
-        return msgspec.structs.replace(use, out=max(use.out, found.out), cost=cost, is_unfinished=False)
+        return replace(use, out=max(use.out, found.out), cost=cost, is_unfinished=False)
 
     def left(self) -> Iterator[CountedSession]:
         """Those that are in no file."""

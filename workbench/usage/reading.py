@@ -10,6 +10,7 @@ import msgspec
 
 from workbench.config.garbage import collector_paused
 from workbench.config.system import start_copy, usable_cores
+from workbench.config.values import replace
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.sources.services import Services
 from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
@@ -76,7 +77,7 @@ def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *,
 def summed_file(summing: Summing, entry: UsageEntry, data: bytes = b"") -> SummedFile:
     """What a file reports, with the sums. `data`: the same for the cache; then the requests are left out here."""
     sums = [summing.sum_requests(used, used.requests) for used in entry.sessions]
-    sessions = [msgspec.structs.replace(used, requests=[]) for used in entry.sessions] if data else entry.sessions
+    sessions = [replace(used, requests=[]) for used in entry.sessions] if data else entry.sessions
     return SummedFile(data, sessions, sums, entry.fault)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.log.events import (
     AssistantMessage,
     Body,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.wire.checked_requests import BadRequest, CheckedRequest, Json, tool_name_of
 from workbench.wire.values import dict_in, either, list_in, text_in
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.requirements import requirement
 from support.talk import ROOMY, iterations, planned, preset, results, rows_of, states, words
+from workbench.config.values import replace
 from workbench.context.policy import MaskingPolicy
 from workbench.context.stages.mask import MaskWindow, mask_marker
 from workbench.log.events import AssistantMessage, Compaction, Override, UserMessage

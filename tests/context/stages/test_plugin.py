@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from support.random_cases import few_cases
 from support.talk import COUNTER, ROOMY, iterations, planned, rows_of
 from support.validity import problems
 from workbench.config.plugins import PROBLEMS
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import MaskingPolicy, Policy, StagesPolicy

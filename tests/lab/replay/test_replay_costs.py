@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from lab.replay.test_lab_source import KEEP_ONE, run
 from support.logs import number
 from support.talk import words
+from workbench.config.values import replace
 from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource
 from workbench.log.events import (
@@ -79,7 +79,7 @@ def idle(hour: bool) -> list[Event]:
         used = Usage("claude-opus-4-5", 0, 4_000, cached=3_000 * at, cache_write=written, cache_hour=written * hour)
         bodies += [AssistantMessage("done", f"a{at}"), used, UserMessage("more")]
     bodies += [AssistantMessage("done", "last"), Setting(RECORDED, "claude-code")]
-    return [structs.replace(event, at=event.seq * 5 * 60_000) for event in number(bodies)]
+    return [replace(event, at=event.seq * 5 * 60_000) for event in number(bodies)]
 
 
 @pytest.mark.parametrize(("hour", "price"), [(False, 6.25e-6), (True, 10e-6)])

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from support.drafts import work
 from support.waiting import GIVE_UP
 from tui.play import ONE_PANE, program, settle, until
+from workbench.config.values import replace
 from workbench.log.events import Body, Setting, Usage, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen

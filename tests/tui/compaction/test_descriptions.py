@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from support.drafts import compactor, drafted, setup, work
 from support.logs import number
@@ -13,6 +12,7 @@ from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.progress import CompactionProgress
 from workbench.compaction.record import CompactionEntry
 from workbench.compaction.values import Fact, SummaryAudit
+from workbench.config.values import replace
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.tui.compaction import descriptions
 from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
@@ -68,7 +68,7 @@ def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
     )
 
     def line(last: CompactionEntry | None) -> str:
-        return last_line(structs.replace(view, past=PastOffer(7, 1_000, last=last)))
+        return last_line(replace(view, past=PastOffer(7, 1_000, last=last)))
 
     assert line(None) == "no compaction before it · 3 came later"
     assert line(made[0]).startswith("the last before it #33: 41,200 → 3,150 tokens")
@@ -175,22 +175,20 @@ def replace_draft(running: RunningCompaction) -> RunningCompaction:
 async def test_a_draft_says_first_what_it_loses_then_what_it_frees() -> None:
     draft = await drafted(compactor(), number(work(8)), digest=True)
     lost = tuple(Fact(f"lib/module_{at}.py", "path", "e1") for at in range(7))
-    many = structs.replace(draft, audit=SummaryAudit(0.3, draft.audit.kept[:3], lost, unlisted=285))
+    many = replace(draft, audit=SummaryAudit(0.3, draft.audit.kept[:3], lost, unlisted=285))
     rows = descriptions.draft_rows(many, 20_000)
     named = ", ".join(f.text for f in lost[:5])
     assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts besides")
     assert rows[1][1].startswith(f"{draft.preview.tokens_before:,} → {draft.tokens_after:,} of 20,000 tokens, frees ")
     assert rows[2] == ("summary", f"{draft.summary_tokens:,} tokens, by digest")
-    kept = structs.replace(draft, audit=SummaryAudit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)
+    kept = replace(draft, audit=SummaryAudit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)
     assert descriptions.draft_rows(kept, 20_000)[0] == ("facts", "keeps all 7")
     assert "too long: its text has " in descriptions.draft_rows(kept, 20_000)[2][1]
 
 
 def test_a_view_can_be_replaced_without_making_it_anew() -> None:
     view = seen(log(talk(2)))
-    assert (
-        structs.replace(view, running=RunningCompaction(CompactionProgress("selecting"), 0.0)).history is view.history
-    )
+    assert replace(view, running=RunningCompaction(CompactionProgress("selecting"), 0.0)).history is view.history
 
 
 def test_of_two_thresholds_it_is_said_which_comes_first() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, seen, settle
 from tui.small_app import screen_of
 from workbench.compaction.progress import CompactionProgress
+from workbench.config.values import replace
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import CompactionPanel

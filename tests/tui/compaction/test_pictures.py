@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from support.drafts import setup
@@ -18,6 +17,7 @@ from tui.compaction.views import Host, log, nested, seen, settle
 from tui.play import Script, answer, full_screen, main_screen, until
 from tui.play import settle as settle_all
 from workbench.compaction.progress import CompactionProgress
+from workbench.config.values import replace
 from workbench.session import opening
 from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen

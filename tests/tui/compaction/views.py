@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from msgspec import structs
 from textual import on
 from textual.app import ComposeResult
 from textual.pilot import Pilot
@@ -16,6 +15,7 @@ from support.logs import number
 from support.session_state import SetSession, StateField
 from tui.compaction.long_talk import talk
 from tui.small_app import SmallApp
+from workbench.config.values import replace
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Revert
 from workbench.session.observable import ObservableSession
@@ -54,7 +54,7 @@ def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> Compac
         None,
         made.planner(events),
     )
-    return compaction_panel_view(structs.replace(inputs, **changes))
+    return compaction_panel_view(replace(inputs, **changes))
 
 
 def summary(first: int, last: int, text: str = "so far", **noted: Any) -> Compaction:

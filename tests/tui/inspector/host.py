@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,6 +20,7 @@ from support.talk import words
 from tui.small_app import SmallApp
 from workbench.compaction.triggers import compacts_at
 from workbench.config.settings import Settings
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.events import (

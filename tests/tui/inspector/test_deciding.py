@@ -8,11 +8,11 @@ from threading import Event as Flag
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from support.waiting import GIVE_UP
 from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to, host, lines_of, press, settle
 from workbench.config.errors import WrongCall
+from workbench.config.values import replace
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body, Override

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from support.requirements import requirement
 from support.waiting import GIVE_UP
@@ -15,6 +14,7 @@ from tui.inspector.host import BODIES, CATALOGUE, Host, Model, host, lines_of, p
 from tui.play import told, until
 from tui.small_app import screen_of
 from workbench.config.text import when
+from workbench.config.values import replace
 from workbench.context.render import render_request
 from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger

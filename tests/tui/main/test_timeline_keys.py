@@ -6,9 +6,9 @@ import string
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tui.play import program, settle, told, typed, until
+from workbench.config.values import replace
 from workbench.sources.services import Services
 from workbench.tui import demo
 from workbench.tui.main import timeline

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from support.requirements import requirement
 from tui.compaction.views import log, nested, seen
 from tui.inspector.sample import SAMPLE, plan_of
+from workbench.config.values import replace
 from workbench.context.budget import Limits
 from workbench.context.plan import Totals
 from workbench.sources.requests import RequestMark
@@ -21,14 +20,14 @@ from workbench.views.context_view import ContextView
 from workbench.views.values import Activity, Status
 
 FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")
-COMPACTION = structs.replace(seen(log(nested())), next="compacts at 838,060 (80 %), not soon")
+COMPACTION = replace(seen(log(nested())), next="compacts at 838,060 (80 %), not soon")
 IDLE = Activity()
 REQUESTS = (RequestMark(4, 1, reported=700), RequestMark(9, 1, purpose="sub-agent", agent="explorer"))
 
 
 def view(tokens: int, window: int = 1_047_576, **more: object) -> ContextView:
     plan = plan_of(SAMPLE, totals=Totals(tokens, tokens, 0, tokens), limits=Limits(window, "option", 0, 0))
-    return structs.replace(ContextView(plan, "workbench", "", 10), **more)
+    return replace(ContextView(plan, "workbench", "", 10), **more)  # type: ignore[arg-type]  # fields of the view
 
 
 def line(shown: ContextView, width: int = 200, status: Status = FULL, activity: Activity = IDLE) -> str:
@@ -75,7 +74,7 @@ def test_fullness_is_shown_in_words_and_colour(tokens: int, words: str, colour: 
 )
 def test_in_80_columns_it_is_said_when_the_context_is_compacted(ready: Any, who: str) -> None:
     status = FULL._replace(ready=ready, model="rehearsal", max_output=None)
-    full = structs.replace(COMPACTION, next="compacts at 12,001 (75 %), in about 12 turns")
+    full = replace(COMPACTION, next="compacts at 12,001 (75 %), in about 12 turns")
     made = usage_line(view(3_972, 16_000), full, status, IDLE, 78).plain
     assert made == f"3,972 of 16,000 tokens · 25 % OK · compacts at 12,001 (75 %) · {who}"
 
@@ -92,20 +91,20 @@ def test_a_past_request_has_its_own_share_from_the_cache() -> None:
 def test_another_agents_request_says_what_it_is() -> None:
     recorded = view(700, 10_000, requests=REQUESTS, at=0, view="recorded")
     assert line(recorded).startswith("request 1, recorded · ~700 of 10,000 tokens · 7.0 % OK · ")
-    reported = structs.replace(recorded, plan=replace(recorded.plan, reported=700))
+    reported = replace(recorded, plan=replace(recorded.plan, reported=700))
     assert line(reported).startswith("request 1, recorded · 700 of 10,000 tokens · 7.0 % OK · ")
     assert "compacts" not in line(recorded), "that is no threshold of the agent's"
-    side = structs.replace(recorded, at=1)
+    side = replace(recorded, at=1)
     assert line(side).startswith("request 2, recorded (sub-agent explorer), estimated · ")
-    assert line(structs.replace(recorded, at=None)).startswith("the next request, if it went on · ")
-    tried = structs.replace(recorded, view="what-if", policy="codex", reported=650)
+    assert line(replace(recorded, at=None)).startswith("the next request, if it went on · ")
+    tried = replace(recorded, view="what-if", policy="codex", reported=650)
     assert line(tried).startswith("what-if codex for request 1 · ~700 of 10,000 tokens · 7.0 % OK · recorded 650 · ")
 
 
 def test_a_what_if_says_how_to_leave_it_and_has_no_cost_of_what_was_recorded() -> None:
     recorded = view(700, 10_000, requests=REQUESTS, at=0, view="recorded")
     assert "in all" in line(recorded), "it is the session's, not that of the one request"
-    tried = line(structs.replace(recorded, view="what-if", policy="codex", reported=650))
+    tried = line(replace(recorded, view="what-if", policy="codex", reported=650))
     assert "P leaves it: choose recorded" in tried
     assert "$" not in tried
     assert "cached" not in tried
@@ -119,7 +118,7 @@ def test_a_size_that_is_an_estimate_is_never_called_exact() -> None:
     assert "the request is in the file" in told
     assert "exact" not in told
     reported = view(700, 10_000, requests=marks, at=1, view="recorded")
-    assert " · exact · " in line(structs.replace(reported, plan=replace(reported.plan, reported=700)))
+    assert " · exact · " in line(replace(reported, plan=replace(reported.plan, reported=700)))
 
 
 def test_what_goes_on_and_what_is_in_the_way_are_told() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from msgspec import structs
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
@@ -15,6 +14,7 @@ from proxy.conftest import LS, called, claude, result, user
 from tui.play import program, settle, shown, told, typed, until
 from tui.screens.holding import ASK, SAID, Between, at, back, between, opened
 from tui.screens.looking import listed, look, seen, values
+from workbench.config.values import replace
 from workbench.proxy import control
 from workbench.proxy.control import ProxyState, ReleaseOrder, RunningProxy, registered_proxy
 from workbench.proxy.gate import Gate
@@ -244,7 +244,7 @@ async def test_changes_stay_while_the_proxy_does_not_answer(
         await pilot.press("m")
         await seen(pilot, "masked")
         answering = screen._proxy
-        screen._proxy = structs.replace(answering, control="http://127.0.0.1:1/nobody")
+        screen._proxy = replace(answering, control="http://127.0.0.1:1/nobody")
         with registered_proxy(screen._proxy.control, "pi"):
             await screen._check_held().wait()
             await seen(pilot, "does not answer", "masked")
@@ -265,7 +265,7 @@ async def test_the_request_of_a_proxy_that_has_ended_is_closed(
         asking = await opened(pilot, main, proxy, ASK)
         screen = pilot.app.screen
         assert isinstance(screen, HeldScreen)
-        screen._proxy = structs.replace(screen._proxy, control="http://127.0.0.1:1/nobody")
+        screen._proxy = replace(screen._proxy, control="http://127.0.0.1:1/nobody")
         screen._check_held()
         await until(lambda: "is not held any more" in told(pilot.app))
         await until(lambda: not isinstance(pilot.app.screen, HeldScreen))

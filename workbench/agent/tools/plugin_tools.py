@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Mapping
-from dataclasses import replace
 from typing import Any, get_args
 
 from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolFailure, ToolOutcome
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.plugins import FAULTS, PROBLEMS, PluginRegistry, fault_words
 from workbench.config.tables import shown_value
+from workbench.config.values import replace
 
 OWN_TOOLS = (*("read_file", "list_files", "search_text", "run_command", "write_file", "edit_file"), *RECALL_TOOLS)
 """The names of our own tools, which are made for each session."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from copy import copy
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.context.items import Edit, Kind
 from workbench.context.policy import MaskingPolicy
 

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from msgspec.structs import replace
-
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.facts import Mentions
 from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide_compaction, size_limit
 from workbench.compaction.values import CompactionRefused, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.context.control import CONTROL, compaction_range
 from workbench.context.outline import Outline
 from workbench.context.plan import ContextPlan

@@ -7,9 +7,8 @@ from functools import cached_property, partial
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from workbench.compaction.facts import Mentions
+from workbench.config.values import replace
 from workbench.context.policy_names import RECORDED
 from workbench.context.setup import Setup
 from workbench.lab.caching import minutes_kept

@@ -6,8 +6,7 @@ where it would have.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.context.policy_names import DEFAULT, RECORDED
 from workbench.sources.found_plans import FoundPlan, find_plan
 from workbench.sources.options import Options

@@ -12,13 +12,11 @@ import sqlite3
 import time
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from hashlib import file_digest, sha256
 from typing import NamedTuple, Self
 
 import msgspec
-from msgspec import structs
 
 from workbench.config.cache_files import open_cache
 from workbench.config.distribution import installed_version
@@ -26,6 +24,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
 from workbench.config.paths import cache_dir
+from workbench.config.values import replace
 from workbench.context.load import load_policy
 from workbench.context.policy_names import RECORDED
 from workbench.lab.running.code_stamp import content_hashes
@@ -74,7 +73,7 @@ class KnownTask(NamedTuple):
         for at, template in enumerate(templates):
             fresh = iter(runs[at].runs if runs else ())
             made = [next(fresh) if each is None else each[at].runs[0] for each in self.known]
-            named = tuple(structs.replace(run, policy=name) for run, name in zip(made, self.names, strict=True))
+            named = tuple(replace(run, policy=name) for run, name in zip(made, self.names, strict=True))
             found.append(
                 template._replace(source=conversation_name(self.task.source, at + 1, len(templates)), runs=named)
             )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
+from workbench.config.values import replace
 from workbench.context.load import load_policy, portable_policy, preset_names
 from workbench.context.policy_names import RECORDED
 from workbench.lab.replay.lab_source import LabSource

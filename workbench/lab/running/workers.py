@@ -17,11 +17,10 @@ from queue import SimpleQueue
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
-from msgspec import structs
-
 from workbench.config.errors import WorkbenchError
 from workbench.config.optional_packages import is_installed
 from workbench.config.system import usable_cores
+from workbench.config.values import replace
 from workbench.lab.running.code_stamp import StrangeWorker
 from workbench.lab.running.fetching import LOCAL, NONE
 from workbench.lab.running.kept_runs import KeptRuns, KnownTask
@@ -128,7 +127,7 @@ class LabWorkers:
         policies = self._policies.get((task.policies, knobs))
         if policies is None:
             policies = self._policies[task.policies, knobs] = portable_policies(task.policies, knobs)
-        return task._replace(policies=policies, options=structs.replace(task.options, knobs=()), folder=os.getcwd())
+        return task._replace(policies=policies, options=replace(task.options, knobs=()), folder=os.getcwd())
 
 
 def run_all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -14,6 +14,7 @@ from textual.reactive import var
 from textual.widgets import TextArea
 
 from workbench.config.text import counted, printable, printable_lines
+from workbench.config.values import replace
 from workbench.session.observable import ObservableSession
 from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.completion import CompletionQuery, completion_query

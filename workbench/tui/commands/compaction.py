@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import percent
+from workbench.config.values import replace
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog

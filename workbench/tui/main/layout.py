@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from workbench.config.values import replace
 from workbench.tui.widgets.main_screen_api import PANES, PaneName
 
 SPLIT_COLUMNS = 100

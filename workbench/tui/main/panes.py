@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from msgspec.structs import replace
 from textual import events, on
 from textual.binding import Binding
 from textual.getters import query_one
@@ -14,6 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from workbench.config.errors import Refused
+from workbench.config.values import replace
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane

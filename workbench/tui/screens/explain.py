@@ -9,7 +9,6 @@ from heapq import nlargest
 from importlib import import_module
 from typing import ClassVar
 
-from msgspec.structs import replace
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,6 +20,7 @@ from textual.widgets import Static
 
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.text import counted, printable
+from workbench.config.values import replace
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.stages.mask import LEAST_TOKENS

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from msgspec import structs
 from textual import work
 from textual.binding import Binding, BindingType
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
+from workbench.config.values import replace
 from workbench.proxy import control
 from workbench.proxy.control import HeldDetail, NotReached, ReleaseOrder, RunningProxy
 from workbench.proxy.editing import RequestEdit
@@ -136,7 +136,7 @@ class HeldScreen(RequestItemsScreen[bool]):
         """Release it, once; pins apply in any case."""
         if not self._is_releasing:
             self._is_releasing = True
-            self._send_order(structs.replace(order, pin=tuple(sorted(self._pinned))))
+            self._send_order(replace(order, pin=tuple(sorted(self._pinned))))
 
     @work(group="release", description="send order")
     async def _send_order(self, order: ReleaseOrder) -> None:

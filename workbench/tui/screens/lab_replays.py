@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from workbench.config.errors import WorkbenchError
+from workbench.config.values import replace
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import Policy
 from workbench.context.policy_names import RECORDED

@@ -8,7 +8,6 @@ from functools import partial
 from importlib import import_module
 from typing import ClassVar, NamedTuple
 
-from msgspec.structs import replace
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,6 +19,7 @@ from textual.widgets import Static
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
+from workbench.config.values import replace
 from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options

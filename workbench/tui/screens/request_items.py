@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from msgspec.structs import replace
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
+from workbench.config.values import replace
 from workbench.proxy.editing import (
     UNCHANGED,
     ChangedRequest,
