@@ -168,6 +168,9 @@ def _with_pace(work: Callable[[], float], samplers: Sequence[PaceSampler], proce
             sample_anew()
             figure = work()
         return figure, mean(each.end() for each in samplers)
+    except BrokenPipeError:
+        _sampler_of.cache_clear()  # the next work gets a new one
+        raise
     finally:
         with suppress(BrokenPipeError):  # it would hide why the work failed
             end_samples()

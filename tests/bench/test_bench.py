@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import harness, suite
+from bench import harness, pace_samples, suite
 from bench.children import environment
 from bench.harness import TINY, Insistence, Rounds, Row, Yardstick, absolute, beside, faster, in_units, rounds
 from bench.pace import end_samples, sample_anew, sampler, sampling_processes, with_pace, with_pace_of_two
@@ -245,6 +245,22 @@ def test_the_pace_is_sampled_while_a_work_is_at_it_or_where_the_work_says() -> N
         sampler().so_far()
     assert with_pace_of_two(lambda: float(len(sampling_processes())))[0] in (1.0, 2.0)
     assert not sampling_processes()
+
+
+def test_a_sample_is_taken_again_where_the_clock_stood_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([1.0, 1.0, 1.0, 1.5])
+    monkeypatch.setattr("time.thread_time", lambda: next(times))
+    assert pace_samples._sample("{}") == 2.0
+
+
+def test_a_sampler_that_was_killed_is_replaced_for_the_next_work() -> None:
+    def work() -> float:
+        psutil.Process(sampler().id).kill()
+        return 1.0
+
+    with pytest.raises(BrokenPipeError):
+        with_pace(work)
+    assert with_pace(lambda: 2.0)[0] == 2.0
 
 
 def test_the_sampler_ends_with_whoever_asks() -> None:
