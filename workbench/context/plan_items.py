@@ -239,7 +239,7 @@ class PlanItems(Sequence[Item]):
         number = max(0, index - len(self.fixed))
         done = bisect_left(places, number)
         shown, asides = number - done, self.view.asides
-        passed = bisect_right(asides, shown, 0, self._hidden) if number else 0
+        passed = bisect_right(asides, shown, 0, self._hidden)
         for at in range(shown + passed, self.view.length):
             if passed < self._hidden and asides[passed] + passed == at:
                 passed += 1
